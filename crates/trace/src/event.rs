@@ -1,0 +1,115 @@
+//! One entry of an allocation trace.
+
+use crate::stack::StackId;
+use crate::text::TextId;
+use crate::units::{Addr, Bytes};
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// A request was granted; `size` is what was asked for, not the block's size.
+    Alloc,
+    /// The program gave an allocation back; another stream may still use it.
+    FreeRequested,
+    /// The memory of an allocation became available again.
+    FreeCompleted,
+    /// `cudaMalloc` granted a segment.
+    SegmentAlloc,
+    /// `cudaFree` of a segment.
+    SegmentFree,
+    /// Pages were mapped into an expandable segment.
+    SegmentMap,
+    /// Pages were unmapped from an expandable segment.
+    SegmentUnmap,
+    /// A snapshot was taken; nothing changed.
+    Snapshot,
+    /// A request failed; `addr` carries what the driver called free, `size` the rounded request.
+    Oom,
+    /// A remark of the program (PyTorch 2.14); nothing changed.
+    Annotate,
+}
+
+impl Action {
+    /// The name PyTorch writes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Action::Alloc => "alloc",
+            Action::FreeRequested => "free_requested",
+            Action::FreeCompleted => "free_completed",
+            Action::SegmentAlloc => "segment_alloc",
+            Action::SegmentFree => "segment_free",
+            Action::SegmentMap => "segment_map",
+            Action::SegmentUnmap => "segment_unmap",
+            Action::Snapshot => "snapshot",
+            Action::Oom => "oom",
+            Action::Annotate => "annotate",
+        }
+    }
+
+    /// The action PyTorch calls `name`.
+    pub fn from_name(name: &str) -> Option<Action> {
+        Some(match name {
+            "alloc" => Action::Alloc,
+            "free_requested" | "free" => Action::FreeRequested,
+            "free_completed" => Action::FreeCompleted,
+            "segment_alloc" => Action::SegmentAlloc,
+            "segment_free" => Action::SegmentFree,
+            "segment_map" => Action::SegmentMap,
+            "segment_unmap" => Action::SegmentUnmap,
+            "snapshot" => Action::Snapshot,
+            "oom" => Action::Oom,
+            "annotate" => Action::Annotate,
+            _ => return None,
+        })
+    }
+
+    /// Whether this is a call of the driver rather than of the program.
+    pub const fn is_driver_call(self) -> bool {
+        matches!(self, Action::SegmentAlloc | Action::SegmentFree | Action::SegmentMap | Action::SegmentUnmap)
+    }
+}
+
+/// The handle of a CUDA stream; 0 is the default stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stream(pub u64);
+
+/// PyTorch's name of a memory pool: (0, 0) is the default one, (n, 0) belongs to a CUDA graph, (0, n) to a `MemPool`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PoolId(pub u64, pub u64);
+
+impl PoolId {
+    /// The pool of everything that asked for no other.
+    pub const DEFAULT: PoolId = PoolId(0, 0);
+}
+
+/// Where a pool stands in [`Snapshot::pools`](crate::snapshot::Snapshot::pools).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PoolIdx(pub u16);
+
+/// One entry of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The address it is about; for [`Action::Oom`] see [`Event::device_free`].
+    pub addr: Addr,
+    /// The size it is about.
+    pub size: Bytes,
+    /// The stream it is about.
+    pub stream: Stream,
+    /// Microseconds since the epoch, 0 where the recording has none. Several events may share one: never a key.
+    pub time_us: u64,
+    /// Where in the program it happened, if that was recorded.
+    pub stack: Option<StackId>,
+    /// What the program said about it (`user_metadata`), if anything.
+    pub metadata: Option<TextId>,
+    /// The pool, where the recording names it (PyTorch 2.12).
+    pub pool: Option<PoolIdx>,
+    /// What happened.
+    pub action: Action,
+}
+
+impl Event {
+    /// For an [`Action::Oom`]: the bytes the driver called free at that moment.
+    pub const fn device_free(&self) -> Bytes {
+        Bytes(self.addr.0)
+    }
+}

@@ -1,0 +1,28 @@
+//! The vocabulary of oomph and the readers that produce it.
+//!
+//! In reading order: units, texts and stacks, the events of a trace, a snapshot, and how one is read.
+//! The crate does no I/O of its own: readers take bytes and give values. See ARCHITECTURE.md.
+
+pub mod units;
+
+pub mod text;
+
+pub mod stack;
+
+pub mod event;
+
+pub mod snapshot;
+
+mod error;
+
+mod pickle;
+
+mod torch;
+
+pub use error::ReadError;
+pub use event::{Action, Event, PoolId, PoolIdx, Stream};
+pub use snapshot::{Annotation, Block, BlockState, Fields, RecordedSettings, Segment, Snapshot, Trace};
+pub use stack::{Frame, FrameId, StackId, Stacks};
+pub use text::{TextId, Texts};
+pub use torch::read_snapshot;
+pub use units::{Addr, Bytes, EventIdx, ParseBytesError};

@@ -1,0 +1,152 @@
+//! Interned call stacks. A million events share a few thousand of them.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
+
+use crate::text::TextId;
+
+/// One line of a call stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The source file.
+    pub file: TextId,
+    /// The function.
+    pub function: TextId,
+    /// The line, counted from 1; 0 where there is none (C++ frames).
+    pub line: u32,
+}
+
+/// A frame of a [`Stacks`] table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameId(pub u32);
+
+/// A call stack of a [`Stacks`] table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StackId(pub u32);
+
+/// Frames and the stacks made of them, each stack kept once, innermost frame first.
+#[derive(Clone, Debug, Default)]
+pub struct Stacks {
+    frames: Vec<Frame>,
+    /// All stacks' frames, one after another.
+    members: Vec<FrameId>,
+    /// Where each stack's frames end in `members`.
+    ends: Vec<u32>,
+    /// Open addressing over `ends`: a slot holds a stack's index + 1, or 0. Its length is a power of two.
+    slots: Vec<u32>,
+}
+
+impl Stacks {
+    /// Adds a frame. Frames are not deduplicated here: the writer of a snapshot has done that.
+    pub fn add_frame(&mut self, frame: Frame) -> FrameId {
+        let id = FrameId(u32::try_from(self.frames.len()).expect("fewer than 2^32 frames fit in memory"));
+        self.frames.push(frame);
+        id
+    }
+
+    /// The frame behind `id`.
+    pub fn frame(&self, id: FrameId) -> &Frame {
+        &self.frames[id.0 as usize]
+    }
+
+    /// How many frames there are.
+    pub fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The id of this stack, which is added if it is not there.
+    pub fn intern(&mut self, frames: &[FrameId]) -> StackId {
+        self.try_intern(frames).expect("stacks hold fewer than 2^32 frames in all")
+    }
+
+    /// Like [`Stacks::intern`], but `None` where the table is full, which only foreign bytes can bring about.
+    pub(crate) fn try_intern(&mut self, frames: &[FrameId]) -> Option<StackId> {
+        if self.slots.len() < (self.ends.len() + 1) * 2 {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = hash(frames) as usize & mask;
+        while self.slots[slot] != 0 {
+            let id = StackId(self.slots[slot] - 1);
+            if self.frames_of(id) == frames {
+                return Some(id);
+            }
+            slot = (slot + 1) & mask;
+        }
+        let index = u32::try_from(self.ends.len()).ok().filter(|&index| index < u32::MAX)?;
+        let end = u32::try_from(self.members.len() + frames.len()).ok()?;
+        self.members.extend_from_slice(frames);
+        self.ends.push(end);
+        self.slots[slot] = index + 1;
+        Some(StackId(index))
+    }
+
+    /// The frames of a stack, innermost first.
+    pub fn frames_of(&self, id: StackId) -> &[FrameId] {
+        let index = id.0 as usize;
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.members[start..self.ends[index] as usize]
+    }
+
+    /// How many stacks there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// How many frames all stacks have together.
+    pub(crate) fn member_count(&self) -> usize {
+        self.members.len()
+    }
+
+    fn grow(&mut self) {
+        let len = (self.slots.len() * 2).max(1024);
+        let mut slots = vec![0; len];
+        for index in 0..self.ends.len() {
+            let mut slot = hash(self.frames_of(StackId(index as u32))) as usize & (len - 1);
+            while slots[slot] != 0 {
+                slot = (slot + 1) & (len - 1);
+            }
+            slots[slot] = index as u32 + 1;
+        }
+        self.slots = slots;
+    }
+}
+
+fn hash(frames: &[FrameId]) -> u64 {
+    let mut hasher = FxHasher::default();
+    for frame in frames {
+        frame.0.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_stacks_get_one_id_however_many_there_are() {
+        let mut stacks = Stacks::default();
+        let ids: Vec<StackId> =
+            (0..5000u32).map(|n| stacks.intern(&[FrameId(n), FrameId(n / 7), FrameId(3)])).collect();
+        assert_eq!(stacks.len(), 5000);
+        for (n, id) in (0..5000u32).zip(ids) {
+            assert_eq!(stacks.intern(&[FrameId(n), FrameId(n / 7), FrameId(3)]), id);
+            assert_eq!(stacks.frames_of(id), [FrameId(n), FrameId(n / 7), FrameId(3)]);
+        }
+    }
+
+    #[test]
+    fn the_empty_stack_is_a_stack() {
+        let mut stacks = Stacks::default();
+        let empty = stacks.intern(&[]);
+        assert_eq!(stacks.intern(&[]), empty);
+        assert!(stacks.frames_of(empty).is_empty());
+    }
+}

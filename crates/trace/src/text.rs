@@ -1,0 +1,101 @@
+//! Interned texts: file names, function names, metadata.
+
+use std::hash::Hasher;
+
+use rustc_hash::FxHasher;
+
+/// A text of a [`Texts`] table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TextId(pub(crate) u32);
+
+/// Texts, each kept once. Ids count up from the first text added, so they are the same for the same input.
+#[derive(Clone, Debug, Default)]
+pub struct Texts {
+    /// All texts, one after another.
+    joined: String,
+    /// Where each text ends in `joined`.
+    ends: Vec<usize>,
+    /// Open addressing over `ends`: a slot holds a text's index + 1, or 0. Its length is a power of two.
+    slots: Vec<u32>,
+}
+
+impl Texts {
+    /// The id of `text`, which is added if it is not there.
+    pub fn intern(&mut self, text: &str) -> TextId {
+        if self.slots.len() < (self.ends.len() + 1) * 2 {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = hash(text) as usize & mask;
+        while self.slots[slot] != 0 {
+            let id = TextId(self.slots[slot] - 1);
+            if self.get(id) == text {
+                return id;
+            }
+            slot = (slot + 1) & mask;
+        }
+        let index = u32::try_from(self.ends.len()).expect("fewer than 2^32 texts fit in memory");
+        self.joined.push_str(text);
+        self.ends.push(self.joined.len());
+        self.slots[slot] = index + 1;
+        TextId(index)
+    }
+
+    /// The text behind `id`.
+    pub fn get(&self, id: TextId) -> &str {
+        let index = id.0 as usize;
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.joined[start..self.ends[index]]
+    }
+
+    /// How many texts there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// How many bytes all texts have together.
+    pub(crate) fn joined_len(&self) -> usize {
+        self.joined.len()
+    }
+
+    fn grow(&mut self) {
+        let len = (self.slots.len() * 2).max(256);
+        let mut slots = vec![0; len];
+        for index in 0..self.ends.len() as u32 {
+            let mut slot = hash(self.get(TextId(index))) as usize & (len - 1);
+            while slots[slot] != 0 {
+                slot = (slot + 1) & (len - 1);
+            }
+            slots[slot] = index + 1;
+        }
+        self.slots = slots;
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_get_one_id_however_many_there_are() {
+        let mut texts = Texts::default();
+        assert!(texts.is_empty());
+        let ids: Vec<TextId> = (0..3000).map(|n| texts.intern(&"ab".repeat(n % 1000))).collect();
+        assert_eq!(texts.len(), 1000);
+        for (n, id) in ids.into_iter().enumerate() {
+            assert_eq!(texts.get(id), "ab".repeat(n % 1000));
+            assert_eq!(id.0 as usize, n % 1000);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The words of a snapshot, known by number so that keys are compared as integers.
+
+use crate::event::Action;
+use crate::text::{TextId, Texts};
+
+macro_rules! words {
+    ($($name:ident = $text:literal,)*) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Number { $($name),* }
+        $(pub(super) const $name: TextId = TextId(Number::$name as u32);)*
+        const ALL: &[&str] = &[$($text),*];
+    };
+}
+
+words! {
+    EMPTY = "",
+    ACTION = "action",
+    ADDR = "addr",
+    DEVICE_FREE = "device_free",
+    SIZE = "size",
+    STREAM = "stream",
+    TIME_US = "time_us",
+    COMPILE_CONTEXT = "compile_context",
+    USER_METADATA = "user_metadata",
+    POOL_ID = "pool_id",
+    INTERNAL_METADATA = "internal_metadata",
+    FRAMES = "frames",
+    FORWARD_FRAMES = "forward_frames",
+    FILENAME = "filename",
+    LINE = "line",
+    NAME = "name",
+    ALLOC = "alloc",
+    FREE = "free",
+    FREE_REQUESTED = "free_requested",
+    FREE_COMPLETED = "free_completed",
+    SEGMENT_ALLOC = "segment_alloc",
+    SEGMENT_FREE = "segment_free",
+    SEGMENT_MAP = "segment_map",
+    SEGMENT_UNMAP = "segment_unmap",
+    SNAPSHOT = "snapshot",
+    OOM = "oom",
+    ANNOTATE = "annotate",
+    SEGMENTS = "segments",
+    DEVICE_TRACES = "device_traces",
+    ALLOCATOR_SETTINGS = "allocator_settings",
+    EXTERNAL_ANNOTATIONS = "external_annotations",
+    HOST_SEGMENTS = "host_segments",
+    HOST_TRACES = "host_traces",
+    DEVICE = "device",
+    ADDRESS = "address",
+    TOTAL_SIZE = "total_size",
+    SEGMENT_TYPE = "segment_type",
+    SMALL = "small",
+    SEGMENT_POOL_ID = "segment_pool_id",
+    IS_EXPANDABLE = "is_expandable",
+    BLOCKS = "blocks",
+    REQUESTED_SIZE = "requested_size",
+    STATE = "state",
+    ACTIVE_ALLOCATED = "active_allocated",
+    ACTIVE_PENDING_FREE = "active_pending_free",
+    ACTIVE_AWAITING_FREE = "active_awaiting_free",
+    INACTIVE = "inactive",
+    HISTORY = "history",
+    REAL_SIZE = "real_size",
+    STAGE = "stage",
+    START = "START",
+    CONF = "PYTORCH_CUDA_ALLOC_CONF",
+    MAX_SPLIT_SIZE = "max_split_size",
+    GC_THRESHOLD = "garbage_collection_threshold",
+    EXPANDABLE_SEGMENTS = "expandable_segments",
+    ROUNDUP = "roundup_power2_divisions",
+    RECORD_STREAM_REUSE = "graph_capture_record_stream_reuse",
+    MAX_ROUND_THRESHOLD = "max_round_threshold",
+    MAX_CACHED_SIZE = "max_cached_size",
+}
+
+/// A table in which every word above has its number.
+pub(super) fn texts() -> Texts {
+    let mut texts = Texts::default();
+    for word in ALL {
+        texts.intern(word);
+    }
+    texts
+}
+
+/// The action a word names.
+pub(super) fn action(word: TextId) -> Option<Action> {
+    Some(match word {
+        ALLOC => Action::Alloc,
+        FREE | FREE_REQUESTED => Action::FreeRequested,
+        FREE_COMPLETED => Action::FreeCompleted,
+        SEGMENT_ALLOC => Action::SegmentAlloc,
+        SEGMENT_FREE => Action::SegmentFree,
+        SEGMENT_MAP => Action::SegmentMap,
+        SEGMENT_UNMAP => Action::SegmentUnmap,
+        SNAPSHOT => Action::Snapshot,
+        OOM => Action::Oom,
+        ANNOTATE => Action::Annotate,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_has_its_number_and_actions_their_names() {
+        let texts = texts();
+        assert_eq!(texts.len(), ALL.len());
+        for (number, word) in (0..).zip(ALL) {
+            assert_eq!(texts.get(TextId(number)), *word);
+            assert_eq!(action(TextId(number)), Action::from_name(word), "{word}");
+        }
+    }
+}
