@@ -1,0 +1,20 @@
+//! Allocators as state machines over a [`Device`](device::Device), and the replay of traces on them.
+//!
+//! In reading order: what a device is and a simulated one, the counters, PyTorch's allocator; then the program behind
+//! a trace, its replay, the check that the replay is exact, and a recording understood.
+
+pub mod device;
+
+pub mod simulated;
+
+pub mod counters;
+
+pub mod torch;
+
+pub mod program;
+
+pub mod replay;
+
+pub mod fidelity;
+
+pub mod recording;

@@ -1,0 +1,256 @@
+//! A recording understood: the program it ran, the settings and the limit it ran under, and how exactly a replay
+//! under those reproduces it. Everything that follows, follows from this.
+
+use oomph_trace::{Action, Bytes, EventIdx, Snapshot, Trace};
+
+use crate::counters::Peaks;
+use crate::fidelity::{self, Fidelity};
+use crate::program::{Assumptions, OpKind, Program, Refusal};
+use crate::replay::{Setup, Start};
+use crate::torch::block::State;
+use crate::torch::options::Options;
+use crate::torch::profile::{Profile, Version};
+use crate::torch::rounding;
+
+/// Events replayed in all to find a better reading of one recording.
+const REVISED_EVENTS: usize = 8_000_000;
+
+/// What the user knows better than the snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Known {
+    /// The version of PyTorch.
+    pub version: Option<Version>,
+    /// The memory limit of the run.
+    pub limit: Option<Bytes>,
+}
+
+/// How the limit of [`Recording::setup`] was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LimitSource {
+    /// Nothing was refused, so nothing is known of one.
+    None,
+    /// The user said it.
+    Given,
+    /// From what was granted and refused.
+    Refusals,
+    /// From when garbage collection ran.
+    GarbageCollection,
+}
+
+/// One device's recording.
+#[derive(Clone, Debug)]
+pub struct Recording<'a> {
+    /// The file.
+    pub snapshot: &'a Snapshot,
+    /// The device's part of it.
+    pub trace: &'a Trace,
+    /// What the job did.
+    pub program: Program,
+    /// The allocator it ran on.
+    pub setup: Setup,
+    /// How the limit was found.
+    pub limit_source: LimitSource,
+    /// How exactly a replay on that allocator reproduces it.
+    pub fidelity: Fidelity,
+    /// The peaks of the recording.
+    pub peaks: Peaks,
+}
+
+impl<'a> Recording<'a> {
+    /// Reads the program out of `trace`, one of the snapshot's, and finds the limit under which a replay is exact.
+    pub fn understand(snapshot: &'a Snapshot, trace: &'a Trace, known: Known) -> Recording<'a> {
+        let profile = Profile::of(known.version.unwrap_or_else(|| Version::inferred_from(&snapshot.fields)));
+        let mut options =
+            snapshot.settings.as_ref().map(|found| Options::recorded(found, &profile)).unwrap_or_default();
+        if snapshot.settings.is_none() {
+            options.expandable_segments = trace.segments.iter().any(|segment| segment.expandable)
+                || trace.events.iter().any(|event| event.action == Action::SegmentMap);
+        }
+        let base = Setup { profile, options, limit: None, capacity: None };
+        let Reading { program, setup, limit_source, fidelity } = read(snapshot, trace, &base, known.limit);
+        let peaks = match fidelity.divergence {
+            None => fidelity.replayed.peaks,
+            Some(_) => estimated_peaks(trace, &program, &setup),
+        };
+        Recording { snapshot, trace, program, setup, limit_source, fidelity, peaks }
+    }
+
+    /// Whether a replay under the recorded settings reproduces everything that was recorded.
+    pub fn is_exact(&self) -> bool {
+        self.fidelity.divergence.is_none()
+    }
+
+    /// How a replay under `options` starts: only under the recorded ones what was held before stays where it was.
+    pub fn start_for(&self, options: &Options) -> Start {
+        if *options == self.setup.options { Start::AsRecorded } else { Start::MadeAgain }
+    }
+
+    /// What can be held at most, as far as it is known: the limit or the card's capacity.
+    pub fn ceiling(&self) -> Option<Bytes> {
+        match (self.setup.limit, self.setup.capacity) {
+            (Some(limit), Some(capacity)) => Some(limit.min(capacity)),
+            (limit, capacity) => limit.or(capacity),
+        }
+    }
+}
+
+/// One way to read a recording, and how exact its replay is.
+struct Reading {
+    program: Program,
+    setup: Setup,
+    limit_source: LimitSource,
+    fidelity: Fidelity,
+}
+
+/// Revises the reading of the recording as long as a replay of it parts later each time, or nowhere.
+fn read(snapshot: &Snapshot, trace: &Trace, base: &Setup, given: Option<Bytes>) -> Reading {
+    let mut assumptions = Assumptions::default();
+    let mut reading = read_under(snapshot, trace, base, given, &assumptions);
+    // Each revision costs a replay; on a long recording a few must do.
+    let mut replays = (REVISED_EVENTS / trace.events.len().max(1)).clamp(8, 600);
+    while let Some(parted) = reading.fidelity.divergence.clone() {
+        let revisions = assumptions.revised(&reading.program, trace, &reading.setup, &parted);
+        let better = revisions.into_iter().take(replays).find_map(|revised| {
+            replays -= 1;
+            let next = read_under(snapshot, trace, base, given, &revised);
+            let parts_at = next.fidelity.divergence.as_ref().map(|next| next.event);
+            // Where two segments are in doubt at one event, settling one is progress even if the event stays.
+            let settles = revised.settled() > assumptions.settled();
+            let progress = parts_at.is_none_or(|at| at > parted.event || at == parted.event && settles);
+            progress.then_some((revised, next))
+        });
+        let Some(better) = better else { break };
+        (assumptions, reading) = better;
+    }
+    reading
+}
+
+fn read_under(
+    snapshot: &Snapshot,
+    trace: &Trace,
+    base: &Setup,
+    given: Option<Bytes>,
+    assumptions: &Assumptions,
+) -> Reading {
+    let program = Program::of(snapshot, trace, &base.options, &base.profile, assumptions);
+    let (setup, limit_source, fidelity) = find_limit(trace, &program, base, given);
+    Reading { program, setup, limit_source, fidelity }
+}
+
+/// The setup that reproduces the recording, or the likeliest one.
+fn find_limit(
+    trace: &Trace,
+    program: &Program,
+    base: &Setup,
+    given: Option<Bytes>,
+) -> (Setup, LimitSource, Fidelity) {
+    let with_limit = |limit| Setup { limit, ..base.clone() };
+    let checked = |setup: Setup, source| {
+        let fidelity = fidelity::check(trace, program, &setup);
+        (setup, source, fidelity)
+    };
+    if given.is_some() {
+        return checked(with_limit(given), LimitSource::Given);
+    }
+    let taken = program.limit.taken();
+    let capacity = Setup { capacity: taken, ..base.clone() };
+    let tries = match program.limit.refusal {
+        None => vec![(base.clone(), LimitSource::None)],
+        Some(Refusal::Device { .. }) => {
+            vec![(capacity, LimitSource::Refusals), (with_limit(taken), LimitSource::Refusals)]
+        }
+        Some(Refusal::Limit | Refusal::Unnamed) => {
+            vec![(with_limit(taken), LimitSource::Refusals), (capacity, LimitSource::Refusals)]
+        }
+    };
+    let mut first = None;
+    for (setup, source) in tries {
+        let found = checked(setup, source);
+        if found.2.divergence.is_none() {
+            return found;
+        }
+        first.get_or_insert(found);
+    }
+    if base.options.garbage_collection_threshold > 0.0
+        && let Some(found) = search_limit(trace, program, base)
+    {
+        return found;
+    }
+    first.expect("at least one setup is tried")
+}
+
+/// Halves the interval of possible limits: where a replay parts from the recording tells on which side it lies.
+fn search_limit(trace: &Trace, program: &Program, base: &Setup) -> Option<(Setup, LimitSource, Fidelity)> {
+    let mut low = program.limit.at_least.0;
+    // Collection starts at threshold × limit, and it did start while no more than `at_least` was held.
+    let collects_below = (low as f64 / base.options.garbage_collection_threshold) as u64 + 1;
+    let mut high = program.limit.below.map_or(collects_below, |below| below.0.min(collects_below));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let setup = Setup { limit: Some(Bytes(middle)), ..base.clone() };
+        let fidelity = fidelity::check(trace, program, &setup);
+        match fidelity.divergence.as_ref().map(fidelity::Divergence::wants_higher_limit) {
+            None => return Some((setup, LimitSource::GarbageCollection, fidelity)),
+            Some(Some(true)) => low = middle + 1,
+            Some(Some(false)) => high = middle,
+            Some(None) => return None,
+        }
+    }
+    None
+}
+
+/// The recorded peaks where no exact replay gives them: requested and reserved are recorded as they are, the others
+/// lack what was lost by not splitting.
+fn estimated_peaks(trace: &Trace, program: &Program, setup: &Setup) -> Peaks {
+    let round = |size| rounding::block_size(size, &setup.options.roundup_power2_divisions, &setup.profile);
+    let mut peaks = Peaks::default();
+    let mut sizes = vec![(Bytes::ZERO, Bytes::ZERO); program.allocs as usize];
+    let (mut requested, mut allocated, mut active) = (Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
+    let early =
+        program.initial.iter().flat_map(|seed| &seed.blocks).filter(|block| block.state != State::Free);
+    for (alloc, block) in program.initial_allocs.iter().zip(early) {
+        sizes[alloc.0 as usize] = (block.requested, block.size);
+        requested += block.requested;
+        active += block.size;
+        if block.state == State::Allocated {
+            allocated += block.size;
+        }
+    }
+    let mut reserved: Bytes = program.initial.iter().map(crate::torch::SeedSegment::size).sum();
+    let mut ops = program.ops.iter().peekable();
+    for (index, event) in trace.events.iter().enumerate() {
+        let at = EventIdx(index as u32);
+        match event.action {
+            Action::SegmentAlloc | Action::SegmentMap => reserved += event.size,
+            Action::SegmentFree | Action::SegmentUnmap => reserved = reserved.saturating_sub(event.size),
+            _ => {}
+        }
+        while let Some(op) = ops.next_if(|op| op.event <= at) {
+            let (asked, size) = &mut sizes[op.alloc.0 as usize];
+            match op.kind {
+                OpKind::Alloc => {
+                    (*asked, *size) = (op.size, round(op.size));
+                    requested += *asked;
+                    allocated += *size;
+                    active += *size;
+                }
+                OpKind::Free => {
+                    requested = requested.saturating_sub(*asked);
+                    allocated = allocated.saturating_sub(*size);
+                    active = active.saturating_sub(*size);
+                }
+                OpKind::FreeLater => allocated = allocated.saturating_sub(*size),
+                OpKind::Complete => {
+                    requested = requested.saturating_sub(*asked);
+                    active = active.saturating_sub(*size);
+                }
+                OpKind::AllocFailed | OpKind::EmptyCache | OpKind::Abandon | OpKind::EmptyPool => {}
+            }
+        }
+        peaks.requested.raise(requested, at);
+        peaks.allocated.raise(allocated, at);
+        peaks.active.raise(active, at);
+        peaks.reserved.raise(reserved, at);
+    }
+    peaks
+}

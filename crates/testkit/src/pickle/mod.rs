@@ -1,0 +1,190 @@
+//! Snapshots as the pickles PyTorch writes: of every version, in the styles of CPython and of PyTorch's C++ pickler.
+
+mod encoder;
+mod events;
+mod segments;
+mod stacks;
+mod words;
+
+use std::io::{self, Write};
+
+use oomph_engine::torch::profile::Version;
+use oomph_trace::{RecordedSettings, Snapshot};
+
+use encoder::Encoder;
+use segments::BlockLists;
+use stacks::Frames;
+use words::{Vocabulary, Word};
+
+pub use encoder::Style;
+
+/// How to write a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Whose pickler.
+    pub style: Style,
+    /// Which PyTorch: decides the fields there are.
+    pub version: Version,
+}
+
+impl Default for Format {
+    /// What PyTorch 2.11 writes under Python 3.12.
+    fn default() -> Format {
+        Format { style: Style::Python { protocol: 4 }, version: Version::two(11) }
+    }
+}
+
+/// Writes `snapshot`. What the format's version does not have is left out.
+pub fn write(snapshot: &Snapshot, format: Format, out: impl Write) -> io::Result<()> {
+    let mut writer = Writer {
+        snapshot,
+        version: format.version,
+        out: Encoder::new(out, format.style)?,
+        words: Vocabulary::new(format.style),
+        frames: Frames::new(snapshot),
+    };
+    writer.top_level()?;
+    writer.out.finish()
+}
+
+/// The snapshot as bytes.
+pub fn bytes(snapshot: &Snapshot, format: Format) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(snapshot, format, &mut bytes).expect("writing to memory does not fail");
+    bytes
+}
+
+struct Writer<'a, W> {
+    snapshot: &'a Snapshot,
+    version: Version,
+    out: Encoder<W>,
+    words: Vocabulary,
+    frames: Frames<'a>,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn word(&mut self, word: Word) {
+        self.words.word(&mut self.out, word);
+    }
+
+    fn top_level(&mut self) -> io::Result<()> {
+        let snapshot = self.snapshot;
+        let since = |minor| self.version >= Version::two(minor);
+        let settings = snapshot.settings.as_ref().filter(|_| since(3));
+        let (annotations, host) = (since(5), since(14));
+        let items = 2 + usize::from(settings.is_some()) + usize::from(annotations) + 2 * usize::from(host);
+        let dict = self.out.open_dict(items);
+        self.word(Word::Segments);
+        let mut lists: Vec<BlockLists> = Vec::new();
+        let segments: Vec<_> = snapshot
+            .traces
+            .iter()
+            .flat_map(|trace| trace.segments.iter().map(|s| (trace.device, s)))
+            .collect();
+        let list = self.out.open_list(segments.len());
+        for (n, (device, segment)) in segments.iter().enumerate() {
+            self.out.item(n, segments.len());
+            let device = usize::try_from(*device).unwrap_or_default();
+            if lists.len() <= device {
+                lists.resize_with(device + 1, BlockLists::new);
+            }
+            self.segment(device as i32, segment, &mut lists[device])?;
+        }
+        self.out.close_list(list)?;
+        self.word(Word::DeviceTraces);
+        self.device_traces(&lists)?;
+        if let Some(settings) = settings {
+            self.word(Word::AllocatorSettings);
+            self.settings(settings)?;
+        }
+        if annotations {
+            self.word(Word::ExternalAnnotations);
+            self.annotations()?;
+        }
+        for word in [Word::HostSegments, Word::HostTraces].into_iter().filter(|_| host) {
+            self.word(word);
+            let list = self.out.open_list(0);
+            self.out.close_list(list)?;
+        }
+        self.out.close_dict(dict)?;
+        Ok(())
+    }
+
+    /// One list per device, an empty one for a device without a trace.
+    fn device_traces(&mut self, lists: &[BlockLists]) -> io::Result<()> {
+        let snapshot = self.snapshot;
+        let devices = snapshot.traces.iter().map(|trace| trace.device + 1).max().unwrap_or(0);
+        let list = self.out.open_list(devices as usize);
+        let none = BlockLists::new();
+        for device in 0..devices {
+            self.out.item(device as usize, devices as usize);
+            let trace = snapshot.traces.iter().find(|trace| trace.device == device);
+            let events = trace.map_or(&[][..], |trace| &trace.events);
+            self.events(events, lists.get(device as usize).unwrap_or(&none))?;
+        }
+        self.out.close_list(list)?;
+        Ok(())
+    }
+
+    fn annotations(&mut self) -> io::Result<()> {
+        let annotations = &self.snapshot.annotations;
+        let list = self.out.open_list(annotations.len());
+        for (n, annotation) in annotations.iter().enumerate() {
+            self.out.item(n, annotations.len());
+            let dict = self.out.open_dict(4);
+            self.word(Word::Stage);
+            self.words.text(&mut self.out, if annotation.starts { "START" } else { "END" });
+            self.word(Word::Name);
+            self.words.text(&mut self.out, self.snapshot.texts.get(annotation.name));
+            self.word(Word::Device);
+            self.out.int(annotation.device.into());
+            self.word(Word::TimeUs);
+            self.out.int(annotation.time_us.into());
+            self.out.close_dict(dict)?;
+        }
+        self.out.close_list(list)?;
+        Ok(())
+    }
+
+    fn settings(&mut self, settings: &RecordedSettings) -> io::Result<()> {
+        let since = |minor| self.version >= Version::two(minor);
+        let (reuse, thresholds) = (since(9), since(13));
+        let dict = self.out.open_dict(8 + usize::from(reuse) + 2 * usize::from(thresholds));
+        self.word(Word::Conf);
+        match settings.conf.as_deref() {
+            Some(conf) => {
+                self.words.text(&mut self.out, conf);
+            }
+            None => self.word(Word::Empty),
+        }
+        self.word(Word::MaxSplitSize);
+        self.out.int(settings.max_split_size.map_or(-1, |size| size.0.into()));
+        self.word(Word::GarbageCollectionThreshold);
+        self.out.float(settings.garbage_collection_threshold);
+        self.word(Word::ExpandableSegments);
+        self.out.boolean(settings.expandable_segments);
+        self.word(Word::PinnedThreads);
+        self.out.int(1);
+        self.word(Word::ReleaseLock);
+        self.out.boolean(false);
+        self.word(Word::PinnedRegister);
+        self.out.boolean(false);
+        if reuse {
+            self.word(Word::StreamReuse);
+            self.out.boolean(false);
+        }
+        for word in [Word::MaxRoundThreshold, Word::MaxCachedSize].into_iter().filter(|_| thresholds) {
+            self.word(word);
+            self.out.int(-1);
+        }
+        self.word(Word::Roundup);
+        let divisions = self.out.open_dict(settings.roundup_power2_divisions.len());
+        for (slot, count) in settings.roundup_power2_divisions.iter().enumerate() {
+            self.words.text(&mut self.out, &(1u32 << slot).to_string());
+            self.out.int((*count).into());
+        }
+        self.out.close_dict(divisions)?;
+        self.out.close_dict(dict)?;
+        Ok(())
+    }
+}
