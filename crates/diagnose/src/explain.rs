@@ -1,0 +1,161 @@
+//! The verdict on a recording: the moment that matters, what the rules find there, and what would have helped.
+
+use oomph_engine::program::OpKind;
+use oomph_engine::recording::Recording;
+use oomph_trace::{Action, Bytes, EventIdx};
+
+use crate::moment::{self, Moment};
+use crate::place::{self, Place, Places};
+use crate::rules::{self, Cause, Evidence, Finding};
+use crate::steps::{self, Steps};
+use crate::tune::{Candidate, Search};
+
+/// A request that failed in the recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Oom {
+    /// Its event.
+    pub event: EventIdx,
+    /// What was needed, after rounding.
+    pub size: Bytes,
+    /// What the driver called free.
+    pub device_free: Bytes,
+    /// Where.
+    pub place: Option<Place>,
+    /// In which iteration, counted from 1, if iterations were found.
+    pub step: Option<usize>,
+}
+
+/// A change of settings and what a replay says of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fix {
+    /// The replay's result.
+    pub candidate: Candidate,
+    /// Whether it helps: serves what failed, or lowers the peak by 1% or more.
+    pub helps: bool,
+}
+
+/// The whole verdict.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The requests that failed.
+    pub ooms: Vec<Oom>,
+    /// The first failure, or the peak of what was in use.
+    pub moment: Moment,
+    /// The cause of the failure, where one is certain.
+    pub cause: Option<Cause>,
+    /// The causes it was not, each with the reason; only where a request failed.
+    pub ruled_out: Vec<(Cause, String)>,
+    /// What the rules found.
+    pub findings: Vec<Finding>,
+    /// The iterations.
+    pub steps: Steps,
+    /// Settings replayed, those that help first, by what they need.
+    pub fixes: Vec<Fix>,
+}
+
+/// Explains a recording. `evaluate` replays each of the settings under the search's limit; it is handed in so that
+/// the caller may use all its cores.
+pub fn explain(recording: &Recording<'_>, evaluate: &dyn Fn(&Search<'_>) -> Vec<Candidate>) -> Explanation {
+    let mut places = Places::new(recording.snapshot);
+    let steps = steps::find(recording, &mut places);
+    let ooms = ooms(recording, &steps);
+    let event = ooms.first().map_or(recording.peaks.active.at, |oom| oom.event);
+    let moment = moment::at(recording, &mut places, event);
+    let evidence = Evidence { recording, moment: &moment, steps: &steps };
+    let findings = rules::run(&evidence);
+    let cause = findings.iter().find_map(|finding| finding.cause);
+    let ruled_out = ruled_out(&evidence, &findings);
+    let candidates = evaluate(&Search::new(recording, None));
+    let fixes = fixes(&candidates);
+    Explanation { ooms, moment, cause, ruled_out, findings, steps, fixes }
+}
+
+fn ooms(recording: &Recording<'_>, steps: &Steps) -> Vec<Oom> {
+    let failed = recording.program.ops.iter().filter(|op| op.kind == OpKind::AllocFailed);
+    failed
+        .map(|op| {
+            let event = &recording.trace.events[op.event.index()];
+            debug_assert_eq!(event.action, Action::Oom);
+            let step = steps.starts.partition_point(|start| *start <= op.event);
+            Oom {
+                event: op.event,
+                size: event.size,
+                device_free: event.device_free(),
+                place: event.stack.and_then(|stack| place::place(recording.snapshot, stack)),
+                step: (step > 0).then_some(step),
+            }
+        })
+        .collect()
+}
+
+/// Why it was none of the causes that no rule found.
+fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, String)> {
+    let (Some(failed), Some(ceiling)) = (evidence.moment.failed, evidence.recording.ceiling()) else {
+        return Vec::new();
+    };
+    let counters = &evidence.moment.counters;
+    let needed = counters.active + failed.size;
+    let found = |cause| findings.iter().any(|finding| finding.cause == Some(cause));
+    let mut ruled_out = Vec::new();
+    if !found(Cause::Capacity) && needed <= ceiling {
+        ruled_out.push((Cause::Capacity, format!("{needed} was needed in all, {ceiling} is there")));
+    }
+    if !found(Cause::Fragmentation) {
+        let usable = ceiling.saturating_sub(counters.active);
+        let reason = if found(Cause::Leak) {
+            format!(
+                "had all of the {usable} not in use been usable, the growth would have filled it within two steps"
+            )
+        } else {
+            format!("had all of the {usable} not in use been usable, it would not have sufficed")
+        };
+        ruled_out.push((Cause::Fragmentation, reason));
+    }
+    if !found(Cause::Leak) {
+        let steps = &evidence.steps.baseline;
+        let ends = steps.get(steps.len() / 2).zip(steps.last());
+        let reason = match (&evidence.steps.growth, ends) {
+            (Some(growth), _) => {
+                let room = ceiling.saturating_sub(needed).0 / growth.per_step.0.max(1);
+                format!("what grows with every step had room for {room} more")
+            }
+            (None, Some((middle, last))) => {
+                format!("{middle} in use at half of {} steps, {last} at the last", steps.len())
+            }
+            (None, None) => "no iterations were found over which it could have grown".to_owned(),
+        };
+        ruled_out.push((Cause::Leak, reason));
+    }
+    ruled_out
+}
+
+/// Judges the candidates against the first, which is the recorded setting.
+fn fixes(candidates: &[Candidate]) -> Vec<Fix> {
+    let Some((recorded, others)) = candidates.split_first() else { return Vec::new() };
+    let failed = !recorded.completes;
+    let mut fixes: Vec<Fix> = others
+        .iter()
+        .map(|candidate| {
+            let lower = candidate.peak_reserved.0 as f64 <= recorded.peak_reserved.0 as f64 * 0.99;
+            let helps = if failed { candidate.completes } else { candidate.completes && lower };
+            Fix { candidate: candidate.clone(), helps }
+        })
+        .collect();
+    // Among those that are about as good, the simpler comes first.
+    let lowest =
+        fixes.iter().filter(|fix| fix.helps).map(|fix| fix.candidate.peak_reserved.0).min().unwrap_or(0);
+    fixes.sort_by_key(|fix| {
+        let candidate = &fix.candidate;
+        let close = candidate.peak_reserved.0 as f64 <= lowest as f64 * 1.02;
+        let keys = if close { candidate.options.keys() } else { 0 };
+        (
+            !fix.helps,
+            candidate.retries > 0,
+            !close,
+            keys,
+            candidate.peak_reserved,
+            candidate.options.to_string(),
+        )
+    });
+    fixes
+}

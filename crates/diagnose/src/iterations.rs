@@ -1,0 +1,104 @@
+//! The iterations of a job, found from its allocations alone.
+
+use oomph_engine::program::OpKind;
+use oomph_engine::recording::Recording;
+use oomph_trace::EventIdx;
+use rustc_hash::FxHashMap;
+
+/// Fewer iterations show no trend.
+pub(crate) const FEWEST: usize = 4;
+/// The share of the run that a kind of request must span to count as recurring.
+const SPREAD: f64 = 0.4;
+/// How much less of the recurring kinds an iteration may hold than the best division of the run does.
+const TOLERANCE: f64 = 0.9;
+/// How many ways to divide the run are tried.
+const TRIES: usize = 32;
+
+/// A kind of request and how it recurs.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    count: usize,
+    first: EventIdx,
+    last: EventIdx,
+}
+
+/// Where iterations begin; empty if none were found.
+///
+/// Requests are told apart by their stack, without stacks by their size. A kind of request that is made once in each
+/// iteration divides the run into parts that all hold the same kinds; one that is made once a layer does not, since
+/// the backward pass and the optimizer come only after the last layer. So the division is taken whose parts hold the
+/// most of the recurring kinds, and of those about as good the finest.
+pub(crate) fn starts(recording: &Recording<'_>) -> Vec<EventIdx> {
+    let (events, kinds, sequence) = recurring_kinds(recording);
+    if kinds.len() < 2 {
+        // One request repeated is a list being filled, not an iteration of a job.
+        return Vec::new();
+    }
+    let mut by_count: FxHashMap<usize, (usize, u32)> = FxHashMap::default();
+    for (index, kind) in kinds.iter().enumerate() {
+        let (votes, earliest) = by_count.entry(kind.count).or_insert((0, index as u32));
+        *votes += 1;
+        if kind.first < kinds[*earliest as usize].first {
+            *earliest = index as u32;
+        }
+    }
+    let mut tries: Vec<(usize, usize, u32)> =
+        by_count.into_iter().map(|(count, (votes, earliest))| (votes, count, earliest)).collect();
+    tries.sort_by_key(|(votes, count, _)| (std::cmp::Reverse(*votes), *count));
+    tries.truncate(TRIES);
+    let divisions: Vec<(f64, usize, u32)> = tries
+        .into_iter()
+        .map(|(_, count, anchor)| (coverage(&sequence, kinds.len(), anchor), count, anchor))
+        .collect();
+    let best = divisions.iter().map(|(coverage, _, _)| *coverage).fold(0.0, f64::max);
+    let good = divisions.into_iter().filter(|(coverage, _, _)| *coverage >= best * TOLERANCE);
+    let Some((_, _, anchor)) = good.max_by_key(|(_, count, _)| *count) else { return Vec::new() };
+    sequence.iter().zip(events).filter(|(kind, _)| **kind == anchor).map(|(_, event)| event).collect()
+}
+
+/// The kinds that recur over much of the run; and of each request of such a kind, in order, its event and its kind.
+fn recurring_kinds(recording: &Recording<'_>) -> (Vec<EventIdx>, Vec<Kind>, Vec<u32>) {
+    let requests = recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc);
+    let mut ids: FxHashMap<(u8, u64), u32> = FxHashMap::default();
+    let mut kinds: Vec<Kind> = Vec::new();
+    let mut sequence: Vec<(EventIdx, u32)> = Vec::new();
+    for op in requests {
+        let entry = &recording.trace.events[op.event.index()];
+        let key = entry.stack.map_or((1, entry.size.0), |stack| (0, u64::from(stack.0)));
+        let id = *ids.entry(key).or_insert_with(|| {
+            kinds.push(Kind { count: 0, first: op.event, last: op.event });
+            (kinds.len() - 1) as u32
+        });
+        kinds[id as usize].count += 1;
+        kinds[id as usize].last = op.event;
+        sequence.push((op.event, id));
+    }
+    let end = sequence.last().map_or(0, |(event, _)| event.0);
+    let spread = (f64::from(end) * SPREAD) as u32;
+    let mut renumbered = vec![None; kinds.len()];
+    let mut recurring = Vec::new();
+    for (index, kind) in kinds.iter().enumerate() {
+        if kind.count >= FEWEST && kind.last.0 - kind.first.0 >= spread {
+            renumbered[index] = Some(recurring.len() as u32);
+            recurring.push(*kind);
+        }
+    }
+    let kept = sequence.into_iter().filter_map(|(event, id)| Some((event, renumbered[id as usize]?)));
+    let (events, sequence) = kept.unzip();
+    (events, recurring, sequence)
+}
+
+/// The share of the kinds that a part of the run holds, on average, if it is divided before each `anchor`.
+fn coverage(sequence: &[u32], kinds: usize, anchor: u32) -> f64 {
+    let mut seen_in = vec![0usize; kinds];
+    let mut part = 0;
+    let mut seen = 0usize;
+    for kind in sequence {
+        part += usize::from(*kind == anchor);
+        if part > 0 && seen_in[*kind as usize] != part {
+            seen_in[*kind as usize] = part;
+            seen += 1;
+        }
+    }
+    seen as f64 / (part.max(1) * kinds.max(1)) as f64
+}

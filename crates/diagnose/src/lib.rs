@@ -1,0 +1,18 @@
+//! From a recording to what is wrong with it, and from there to changes that a replay has proved.
+//!
+//! In reading order: the lines memory is attributed to, one moment of a run, its iterations, the rules over them,
+//! the search over settings, and the verdict made of all.
+
+pub mod place;
+
+pub mod moment;
+
+mod iterations;
+
+pub mod steps;
+
+pub mod rules;
+
+pub mod tune;
+
+pub mod explain;

@@ -1,0 +1,113 @@
+//! What grows from one iteration of a job to the next.
+
+use oomph_engine::program::OpKind;
+use oomph_engine::recording::Recording;
+use oomph_trace::{Bytes, EventIdx};
+
+use crate::iterations;
+use crate::place::{Place, PlaceId, Places};
+
+/// The iterations of a job and the memory in use at the start of each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steps {
+    /// Where each begins.
+    pub starts: Vec<EventIdx>,
+    /// Bytes asked for and in use there.
+    pub baseline: Vec<Bytes>,
+    /// What grew, if anything did.
+    pub growth: Option<Growth>,
+}
+
+/// Memory that grows from iteration to iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Growth {
+    /// Bytes per iteration, once it has settled.
+    pub per_step: Bytes,
+    /// Over how many iterations.
+    pub steps: usize,
+    /// The lines whose memory grew, most first, with the bytes per iteration.
+    pub lines: Vec<(Option<Place>, Bytes)>,
+}
+
+/// Finds the iterations of a recording and whether its memory grows over them.
+pub fn find(recording: &Recording<'_>, places: &mut Places<'_>) -> Steps {
+    let starts = iterations::starts(recording);
+    if starts.len() < iterations::FEWEST {
+        return Steps { starts, ..Steps::default() };
+    }
+    // The first steps fill caches and optimizer state, which is no trend.
+    let settled = if starts.len() < 12 { 2.min(starts.len() - 3) } else { starts.len() / 2 };
+    let program = &recording.program;
+    let nobody = (Places::UNRECORDED, Bytes::ZERO);
+    let mut owners: Vec<(PlaceId, Bytes)> = vec![nobody; program.allocs as usize];
+    let mut by_place: Vec<Bytes> = Vec::new();
+    let mut total = Bytes::ZERO;
+    let (mut baseline, mut at_settled) = (Vec::with_capacity(starts.len()), Vec::new());
+    for op in &program.ops {
+        if starts.get(baseline.len()).is_some_and(|start| *start <= op.event) {
+            if baseline.len() == settled {
+                at_settled.clone_from(&by_place);
+            }
+            baseline.push(total);
+            if baseline.len() == starts.len() {
+                break;
+            }
+        }
+        match op.kind {
+            OpKind::Alloc => {
+                let place = places.of(recording.trace.events[op.event.index()].stack);
+                if by_place.len() <= place.0 as usize {
+                    by_place.resize(place.0 as usize + 1, Bytes::ZERO);
+                }
+                by_place[place.0 as usize] += op.size;
+                total += op.size;
+                owners[op.alloc.0 as usize] = (place, op.size);
+            }
+            OpKind::Free | OpKind::Complete => {
+                let (place, size) = std::mem::replace(&mut owners[op.alloc.0 as usize], nobody);
+                if size > Bytes::ZERO {
+                    by_place[place.0 as usize] -= size;
+                    total -= size;
+                }
+            }
+            OpKind::FreeLater
+            | OpKind::AllocFailed
+            | OpKind::EmptyCache
+            | OpKind::Abandon
+            | OpKind::EmptyPool => {}
+        }
+    }
+    let growth =
+        growth(&baseline[settled..], &at_settled, &by_place, places, recording.peaks.requested.bytes);
+    Steps { starts, baseline, growth }
+}
+
+/// Growth hardly ever falls, ends above all it was at first, and amounts to something.
+fn growth(
+    baseline: &[Bytes],
+    before: &[Bytes],
+    after: &[Bytes],
+    places: &Places<'_>,
+    peak: Bytes,
+) -> Option<Growth> {
+    let steps = baseline.len() - 1;
+    let falls = baseline.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    let total = baseline[steps].saturating_sub(baseline[0]);
+    let third = baseline.len().div_ceil(3);
+    let (early, late) = (baseline[..third].iter().max(), baseline[baseline.len() - third..].iter().min());
+    if steps < 2 || falls * 5 > steps || late <= early || total.share_of(peak) < 0.01 || total < Bytes::mib(1)
+    {
+        return None;
+    }
+    let mut lines: Vec<(Option<Place>, Bytes)> = after
+        .iter()
+        .enumerate()
+        .map(|(place, bytes)| {
+            let grown = bytes.saturating_sub(before.get(place).copied().unwrap_or_default());
+            (places.get(PlaceId(place as u32)).cloned(), Bytes(grown.0 / steps as u64))
+        })
+        .filter(|(_, grown)| *grown > Bytes::ZERO)
+        .collect();
+    lines.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    Some(Growth { per_step: Bytes(total.0 / steps as u64), steps, lines })
+}

@@ -1,0 +1,260 @@
+//! The search over settings: which to try, what a replay says of each, and which is best.
+
+use oomph_engine::recording::Recording;
+use oomph_engine::replay::{OnFailure, Replayed, Setup, replay};
+use oomph_engine::torch::options::Options;
+use oomph_engine::torch::profile::Version;
+use oomph_engine::torch::rounding::Divisions;
+use oomph_trace::Bytes;
+
+/// A smallest limit is searched to this share of it.
+const PRECISION: u64 = 1024;
+/// Finer than the driver's pages is pointless.
+const FINEST: Bytes = Bytes::mib(2);
+/// Two settings this close are equally good; then the simpler one is better.
+const CLOSE: f64 = 0.01;
+
+/// What replays say of one setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The settings.
+    pub options: Options,
+    /// The most that is held with memory to spare. Garbage collection needs a limit, so with it: under the limit.
+    pub peak_reserved: Bytes,
+    /// The smallest limit under which a replay completes, to 0.1%; `None`: none up to the peak does.
+    pub smallest_limit: Option<Bytes>,
+    /// Whether every request is served under the limit of the search.
+    pub completes: bool,
+    /// How often the whole cache is dropped under that limit.
+    pub retries: u64,
+    /// Calls of the driver under that limit; each costs 10 to 600 µs, and freeing waits for the GPU.
+    pub driver_calls: u64,
+}
+
+/// What is searched, and under which limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// The recording.
+    pub recording: &'a Recording<'a>,
+    /// What may be held; `None`: as much as it takes.
+    pub limit: Option<Bytes>,
+}
+
+impl<'a> Search<'a> {
+    /// A search under the limit of the recording, or the one given instead.
+    pub fn new(recording: &'a Recording<'a>, limit: Option<Bytes>) -> Search<'a> {
+        Search { recording, limit: limit.or_else(|| recording.ceiling()) }
+    }
+
+    /// Every setting worth a try, the recorded one first, none twice.
+    pub fn candidates(&self) -> Vec<Options> {
+        let recorded = &self.recording.setup.options;
+        let mut candidates = vec![recorded.clone(), Options::default()];
+        candidates.extend(grid(self.recording.setup.profile.version, self.limit.is_some()));
+        let mut distinct: Vec<Options> = Vec::new();
+        for mut options in candidates {
+            // These are the program's own business, not something to tune.
+            options.per_process_memory_fraction = recorded.per_process_memory_fraction;
+            options.expandable_segments_reserve = recorded.expandable_segments_reserve;
+            if !distinct.contains(&options) {
+                distinct.push(options);
+            }
+        }
+        distinct
+    }
+
+    /// The few that most often help, for a quick answer.
+    pub fn shortlist(&self) -> Vec<Options> {
+        let recorded = &self.recording.setup.options;
+        let few = grid(self.recording.setup.profile.version, self.limit.is_some());
+        let few = few.into_iter().filter(|options| SHORTLIST.contains(&options.to_string().as_str()));
+        let mut distinct = vec![recorded.clone()];
+        for options in std::iter::once(Options::default()).chain(few) {
+            if !distinct.contains(&options) {
+                distinct.push(options);
+            }
+        }
+        distinct
+    }
+
+    /// Replays one setting with memory to spare, under the limit, and under ever smaller ones.
+    pub fn evaluate(&self, options: &Options) -> Candidate {
+        let quick = self.evaluate_at_limit(options);
+        let mut high = quick.peak_reserved;
+        let mut low = self.floor();
+        // Expandable segments are refused for more than they would map, so their own peak may not suffice.
+        while !self.fits(options, high) {
+            if high.0 > quick.peak_reserved.0.saturating_mul(2) {
+                return Candidate { smallest_limit: None, ..quick };
+            }
+            high += Bytes(high.0 / 32).max(FINEST);
+        }
+        if let Some(limit) = self.limit.filter(|limit| *limit < high) {
+            if quick.completes { high = limit } else { low = low.max(limit) }
+        }
+        while high.0 > low.0 + FINEST.0.max(high.0 / PRECISION) {
+            let middle = Bytes(low.0 + (high.0 - low.0) / 2);
+            if self.fits(options, middle) { high = middle } else { low = middle }
+        }
+        Candidate { smallest_limit: Some(high), ..quick }
+    }
+
+    /// Replays one setting with memory to spare and under the limit only; the smallest limit stays unknown.
+    pub fn evaluate_at_limit(&self, options: &Options) -> Candidate {
+        let limited = self.run(options, self.limit, OnFailure::FollowRecording);
+        let collects = options.garbage_collection_threshold > 0.0;
+        // A limit that never bound changes nothing; releasing oversized blocks for it is not counted as a retry.
+        let bound = limited.tally.retries > 0 || !limited.completes() || options.max_split_size.is_some();
+        let spare = match self.limit {
+            Some(_) if bound && !collects => self.run(options, None, OnFailure::FollowRecording),
+            _ => limited,
+        };
+        Candidate {
+            options: options.clone(),
+            peak_reserved: spare.peaks.reserved.bytes,
+            smallest_limit: None,
+            completes: limited.completes(),
+            retries: limited.tally.retries,
+            driver_calls: limited.tally.driver_grows + limited.tally.driver_shrinks,
+        }
+    }
+
+    /// What is in use at the peak must be somewhere, whatever the settings.
+    fn floor(&self) -> Bytes {
+        self.recording.peaks.requested.bytes
+    }
+
+    fn fits(&self, options: &Options, limit: Bytes) -> bool {
+        self.run(options, Some(limit), OnFailure::Stop).completes()
+    }
+
+    fn run(&self, options: &Options, limit: Option<Bytes>, on_failure: OnFailure) -> Replayed {
+        let setup = Setup {
+            profile: self.recording.setup.profile,
+            options: options.clone(),
+            limit,
+            // Where the card itself was the limit, it bounds what is held even without another.
+            capacity: None,
+        };
+        replay(&self.recording.program, &setup, self.recording.start_for(options), on_failure)
+    }
+}
+
+/// Which candidate to recommend, as its place in the list whose first is the recorded setting; `None`: none helps.
+///
+/// A setting that completes beats one that does not; then the smaller limit it needs, to 1%; then the simpler one.
+pub fn best(candidates: &[Candidate]) -> Option<usize> {
+    let need = |candidate: &Candidate| candidate.smallest_limit.map_or(u64::MAX, |limit| limit.0);
+    let recorded = candidates.first()?;
+    let lowest = candidates.iter().filter(|c| c.completes || !recorded.completes).map(need).min()?;
+    let completes = candidates.iter().any(|candidate| candidate.completes);
+    let close = lowest.saturating_add((lowest as f64 * CLOSE) as u64);
+    let (index, found) = candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, candidate)| need(candidate) <= close && (candidate.completes || !completes))
+        .min_by_key(|(index, candidate)| {
+            let options = &candidate.options;
+            (risks(options).len(), options.keys(), candidate.peak_reserved, need(candidate), *index)
+        })?;
+    let helps = !recorded.completes && found.completes
+        || need(found) < need(recorded).saturating_sub((need(recorded) as f64 * CLOSE) as u64);
+    (index > 0 && helps).then_some(index)
+}
+
+/// Known side effects of settings, worth a warning next to the advice.
+pub fn risks(options: &Options) -> Vec<&'static str> {
+    let mut risks = Vec::new();
+    if options.expandable_segments {
+        risks.push(
+            "expandable_segments: tensors cannot be shared over CUDA IPC with older receivers, \
+             and some MemPool users and custom all-reduce kernels fail; near the limit it is slower",
+        );
+    }
+    if options.max_split_size.is_some() {
+        risks.push(
+            "max_split_size_mb: large blocks are not reused for smaller requests; \
+             with varying shapes it often holds more, not less",
+        );
+    }
+    if !options.roundup_power2_divisions.is_off() {
+        risks.push("roundup_power2_divisions: every request is rounded up, which costs memory by itself");
+    }
+    if options.garbage_collection_threshold > 0.0 {
+        risks.push(
+            "garbage_collection_threshold: works only with a memory fraction set, \
+             and every release waits for the GPU",
+        );
+    }
+    risks
+}
+
+/// The settings of [`Search::shortlist`], as they print.
+const SHORTLIST: [&str; 9] = [
+    "expandable_segments:True",
+    "expandable_segments:True,large_segment_size_mb:12",
+    "large_segment_size_mb:12",
+    "max_split_size_mb:128",
+    "max_split_size_mb:512",
+    "roundup_power2_divisions:8",
+    "large_segment_size_mb:64",
+    "garbage_collection_threshold:0.8",
+    "expandable_segments:True,large_segment_size_mb:64",
+];
+
+/// The space of settings: each option alone at the values people use, and the pairs that can help each other.
+fn grid(version: Version, has_limit: bool) -> Vec<Options> {
+    let base = Options::default;
+    let expandable = || Options { expandable_segments: true, ..base() };
+    let mut grid = Vec::new();
+    let has_expandable = version >= Version::two(1);
+    if has_expandable {
+        grid.push(expandable());
+    }
+    let splits = [20, 32, 64, 128, 256, 512, 1024].map(Bytes::mib);
+    let divisions = [2, 4, 8, 16, 32].map(Divisions::uniform);
+    for size in splits {
+        grid.push(Options { max_split_size: Some(size), ..base() });
+    }
+    for roundup_power2_divisions in divisions {
+        grid.push(Options { roundup_power2_divisions, ..base() });
+        if has_expandable {
+            grid.push(Options { roundup_power2_divisions, ..expandable() });
+        }
+    }
+    if version >= Version::two(11) {
+        for large_segment_size in [12, 16, 32, 48, 64, 96, 128, 192, 256, 512].map(Bytes::mib) {
+            grid.push(Options { large_segment_size, ..base() });
+            grid.push(Options { large_segment_size, ..expandable() });
+        }
+        for large_segment_size in [64, 128].map(Bytes::mib) {
+            grid.push(Options { large_segment_size, max_split_size: Some(Bytes::mib(512)), ..base() });
+            grid.push(Options {
+                large_segment_size,
+                roundup_power2_divisions: Divisions::uniform(8),
+                ..base()
+            });
+        }
+    }
+    if version >= Version::two(6) {
+        for size in [64, 256].map(Bytes::mib) {
+            let max_non_split_rounding = Some(Bytes::mib(256));
+            grid.push(Options { max_split_size: Some(size), max_non_split_rounding, ..base() });
+        }
+    }
+    for size in [64, 256].map(Bytes::mib) {
+        let roundup_power2_divisions = Divisions::uniform(8);
+        grid.push(Options { max_split_size: Some(size), roundup_power2_divisions, ..base() });
+    }
+    if has_limit {
+        for garbage_collection_threshold in [0.6, 0.8, 0.9] {
+            grid.push(Options { garbage_collection_threshold, ..base() });
+        }
+        grid.push(Options {
+            garbage_collection_threshold: 0.8,
+            max_split_size: Some(Bytes::mib(128)),
+            ..base()
+        });
+    }
+    grid
+}

@@ -1,0 +1,42 @@
+//! What the verbs hand over to be shown.
+
+use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::tune::Candidate;
+use oomph_engine::recording::Recording;
+use oomph_engine::replay::{Replayed, Setup};
+use oomph_trace::Bytes;
+
+/// The result of `replay` for one device.
+#[derive(Clone, Debug)]
+pub struct ReplayResult<'a> {
+    /// The recording.
+    pub recording: &'a Recording<'a>,
+    /// What it was replayed on.
+    pub setup: Setup,
+    /// Whether that is what it was recorded on, so that the self-check applies.
+    pub as_recorded: bool,
+    /// What the replay gave.
+    pub replayed: Replayed,
+}
+
+/// The result of `tune` for one device.
+#[derive(Clone, Debug)]
+pub struct TuneResult<'a> {
+    /// The recording.
+    pub recording: &'a Recording<'a>,
+    /// The limit of the search.
+    pub limit: Option<Bytes>,
+    /// Every setting tried, the recorded one first.
+    pub candidates: Vec<Candidate>,
+    /// The one to recommend, as its place in the list; `None`: none helps.
+    pub best: Option<usize>,
+}
+
+/// The result of `explain` for one device.
+#[derive(Clone, Debug)]
+pub struct ExplainResult<'a> {
+    /// The recording.
+    pub recording: &'a Recording<'a>,
+    /// The verdict.
+    pub explanation: Explanation,
+}

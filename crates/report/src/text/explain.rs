@@ -1,0 +1,182 @@
+//! `oomph explain` as text: the verdict, why it is not another, the card, the fixes.
+
+use std::fmt::Write as _;
+
+use oomph_diagnose::moment::Holder;
+use oomph_diagnose::place::Place;
+use oomph_diagnose::rules::Cause;
+use oomph_diagnose::tune::risks;
+use oomph_trace::Bytes;
+
+use super::heading;
+use super::style::{Align, Colour, count, counted, paragraph, table};
+use super::tune::name;
+use crate::results::ExplainResult;
+
+/// How many holders are named; the others are summed up.
+const HOLDERS: usize = 8;
+/// How many settings that do not help are listed.
+const FRUITLESS: usize = 3;
+
+/// The whole report.
+pub fn render(result: &ExplainResult<'_>, colour: Colour) -> String {
+    let mut out = String::new();
+    verdict(&mut out, result, colour);
+    heading::recording(&mut out, result.recording);
+    findings(&mut out, result);
+    out.push('\n');
+    card(&mut out, result);
+    out.push('\n');
+    fixes(&mut out, result, colour);
+    paragraph(&mut out, "Check", &heading::fidelity(result.recording));
+    out
+}
+
+fn verdict(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
+    let explanation = &result.explanation;
+    let device = result.recording.trace.device;
+    let events = result.recording.trace.events.len() as u64;
+    let Some(oom) = explanation.ooms.first() else {
+        let peak = explanation.moment.counters.active;
+        let text = format!("no failure on GPU {device}; the peak in use was {peak}");
+        let _ = writeln!(out, "{}", colour.strong(&text));
+        paragraph(
+            out,
+            "When",
+            &format!("event {} of {}", count(u64::from(explanation.moment.event.0)), count(events)),
+        );
+        return;
+    };
+    let step = oom.step.map_or_else(String::new, |step| format!(", step {step}"));
+    let text = format!("out of memory on GPU {device}{step}: {} more was asked for", oom.size);
+    let _ = writeln!(out, "{}", colour.strong(&colour.bad(&text)));
+    if let Some(place) = &oom.place {
+        paragraph(out, "Where", &located(place));
+    }
+    let also = match explanation.ooms.len() {
+        1 => String::new(),
+        more => format!("; {} followed", counted(more as u64 - 1, "more failure")),
+    };
+    paragraph(out, "When", &format!("event {} of {}{also}", count(u64::from(oom.event.0)), count(events)));
+}
+
+fn findings(out: &mut String, result: &ExplainResult<'_>) {
+    let explanation = &result.explanation;
+    let cause = explanation.cause;
+    if cause.is_none() && !explanation.ooms.is_empty() {
+        paragraph(
+            out,
+            "Cause",
+            "unknown: the limit cannot be told from this recording; give it with --limit",
+        );
+    }
+    for finding in &explanation.findings {
+        let label = if finding.cause.is_some() && finding.cause == cause { "Cause" } else { "Also" };
+        let name = finding.cause.map_or_else(String::new, |cause| format!("{}: ", cause.name()));
+        paragraph(out, label, &format!("{name}{} [{}]", finding.claim, finding.rule));
+        for line in &finding.evidence {
+            paragraph(out, "", line);
+        }
+    }
+    for (cause, reason) in &explanation.ruled_out {
+        paragraph(out, "Not", &format!("{}: {reason}", cause.name()));
+    }
+}
+
+/// The memory at that moment, part by part; the parts add up to the last line.
+fn card(out: &mut String, result: &ExplainResult<'_>) {
+    let moment = &result.explanation.moment;
+    let mut rows: Vec<(Bytes, String)> = Vec::new();
+    let stacks = !result.recording.snapshot.stacks.is_empty();
+    for holder in moment.holders.iter().take(HOLDERS) {
+        rows.push((holder.bytes, held_by(holder, stacks)));
+    }
+    let rest = moment.holders.get(HOLDERS..).unwrap_or_default();
+    if !rest.is_empty() {
+        let bytes = rest.iter().map(|holder| holder.bytes).sum();
+        rows.push((bytes, format!("{} elsewhere", counted(rest.len() as u64, "line"))));
+    }
+    rows.push((moment.trapped(), "cached beside blocks in use: cannot be given back".to_owned()));
+    rows.push((moment.releasable, "cached, could be given back".to_owned()));
+    let total = match heading::limit(result.recording) {
+        Some((ceiling, source)) => {
+            rows.push((ceiling.saturating_sub(moment.counters.reserved), "not held".to_owned()));
+            (ceiling.max(moment.counters.reserved), source)
+        }
+        None => (moment.counters.reserved, "held in all; no limit is known".to_owned()),
+    };
+    rows.retain(|(bytes, _)| *bytes > Bytes::ZERO);
+    let label =
+        if result.explanation.ooms.is_empty() { "Memory at the peak" } else { "Memory when it failed" };
+    let _ = writeln!(out, "  {label}");
+    let mut cells: Vec<Vec<String>> =
+        rows.into_iter().map(|(bytes, what)| vec![String::new(), bytes.to_string(), what]).collect();
+    cells.push(vec!["=".to_owned(), total.0.to_string(), total.1]);
+    table(out, 2, &[Align::Right, Align::Right, Align::Left], &cells);
+}
+
+/// `stacks`: the recording has some, so an allocation without one was made outside Python.
+fn held_by(holder: &Holder, stacks: bool) -> String {
+    let nowhere =
+        if stacks { "no Python line: autograd's threads and C++" } else { "in use; no stacks were recorded" };
+    let place = holder.place.as_ref().map_or_else(|| nowhere.to_owned(), located);
+    if holder.count > 1 { format!("{place} ×{}", count(holder.count as u64)) } else { place }
+}
+
+/// The user's line, and the library's it led to: `train.py:61 step, in functional.py:3504 cross_entropy`.
+fn located(place: &Place) -> String {
+    let line = &place.line;
+    let own = format!("{}:{} {}", line.file_name(), line.line, line.function);
+    match &place.within {
+        Some(inner) if own.len() < 34 => format!("{own}, in {}:{}", inner.file_name(), inner.line),
+        _ => own,
+    }
+}
+
+fn fixes(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
+    let explanation = &result.explanation;
+    if explanation.fixes.is_empty() {
+        return;
+    }
+    let helping = explanation.fixes.iter().filter(|fix| fix.helps).count();
+    let leaks = explanation.cause == Some(Cause::Leak);
+    let heading = match (helping, explanation.ooms.is_empty()) {
+        (1.., false) if leaks => "Settings that would have moved the failure to a later step (replayed)",
+        (0, false) => "Settings: none would have let it pass (replayed)",
+        (0, true) => "Settings: none would lower the peak by 1% or more (replayed)",
+        (_, false) => "Settings that would have let it pass (replayed)",
+        (_, true) => "Settings that lower the peak (replayed)",
+    };
+    let _ = writeln!(out, "  {heading}");
+    let limited = result.recording.ceiling().is_some();
+    let mut rows = vec![["", "peak held", "retries", "fits", "settings"].map(str::to_owned).to_vec()];
+    let fruitless = explanation.fixes.iter().filter(|fix| !fix.helps).take(FRUITLESS);
+    for (rank, fix) in explanation.fixes.iter().filter(|fix| fix.helps).chain(fruitless).enumerate() {
+        let mark = if fix.helps { (rank + 1).to_string() } else { "–".to_owned() };
+        let fits = match (limited, fix.candidate.completes) {
+            (false, _) => "-",
+            (true, true) => "yes",
+            (true, false) => "no",
+        };
+        rows.push(vec![
+            mark,
+            fix.candidate.peak_reserved.to_string(),
+            count(fix.candidate.retries),
+            fits.to_owned(),
+            name(&fix.candidate),
+        ]);
+    }
+    use Align::{Left, Right};
+    table(out, 2, &[Right, Right, Right, Left, Left], &rows);
+    if leaks {
+        paragraph(out, "Do", "find what keeps the memory of past steps alive; no setting cures growth");
+    } else if let Some(best) = explanation.fixes.first().filter(|fix| fix.helps) {
+        let settings = best.candidate.options.to_string();
+        let value = if settings.is_empty() { "(unset)" } else { &settings };
+        paragraph(out, "Do", &colour.good(&format!("PYTORCH_CUDA_ALLOC_CONF={value}")));
+        for risk in risks(&best.candidate.options) {
+            paragraph(out, "Mind", risk);
+        }
+    }
+    out.push('\n');
+}

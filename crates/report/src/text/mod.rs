@@ -1,0 +1,10 @@
+//! Results as text for people: 80 columns, colour only where it is asked for.
+
+pub mod explain;
+mod heading;
+pub mod inspect;
+pub mod replay;
+mod style;
+pub mod tune;
+
+pub use style::Colour;
