@@ -1,0 +1,216 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use oomph_engine::torch::profile::Version;
+use oomph_trace::Bytes;
+
+/// Why a CUDA job ran out of memory, and which change fixes it: proved by replaying the job's own allocations.
+#[derive(Debug, Parser)]
+#[command(
+    name = "oomph",
+    version,
+    max_term_width = 80,
+    before_help = "Examples:
+  oomph snapshot.pickle                      why did it run out of memory?
+  oomph tune snapshot.pickle --limit 16GiB   which settings make it fit a 16 GiB card?
+  oomph demo                                 see both on a recording of a real job",
+    after_help = "Get a snapshot from PyTorch:
+  torch.cuda.memory._record_memory_history()       # at the start
+  torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")  # at the end, or on OOM"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What every verb takes.
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Common {
+    /// Print JSON (schema 1) instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Write the result to this file instead of standard output
+    #[arg(short, long, global = true, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite the output file if it exists
+    #[arg(short, long, global = true)]
+    pub(crate) force: bool,
+    /// Say nothing but the result
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say on standard error what is being done
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// When to colour the text
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
+    pub(crate) color: When,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// On a terminal, unless NO_COLOR or TERM=dumb says otherwise.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Why a job ran out of memory, or what its peak consists of
+    #[command(before_help = "Examples:
+  oomph explain snapshot.pickle
+  zcat snapshot.pickle.gz | oomph explain - --json")]
+    Explain(Explain),
+    /// Run a recording's allocations again, exactly or under other settings
+    #[command(before_help = "Examples:
+  oomph replay snapshot.pickle                                  check that the replay is exact
+  oomph replay snapshot.pickle --set expandable_segments:True   what if?
+  oomph replay snapshot.pickle --limit 16GiB                    on a smaller card")]
+    Replay(Replay),
+    /// Find the allocator settings that need the least memory
+    #[command(before_help = "Examples:
+  oomph tune snapshot.pickle
+  oomph tune snapshot.pickle --limit 16GiB --all")]
+    Tune(Tune),
+    /// What a snapshot holds: devices, events, segments, stacks, settings
+    #[command(before_help = "Example:
+  oomph inspect snapshot.pickle")]
+    Inspect(Inspect),
+    /// Explain, replay and fix an out-of-memory error of a real job, recorded on an H200
+    Demo,
+    /// Print a completion script for a shell
+    #[command(before_help = "Example:
+  oomph completions bash > ~/.local/share/bash-completion/completions/oomph")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(before_help = "Example:
+  oomph man > ~/.local/share/man/man1/oomph.1")]
+    Man,
+}
+
+/// Where the recording is and what the user knows of it.
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Source {
+    /// A memory snapshot (plain, gzip or zstd); `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The version of PyTorch that recorded it, where the file does not tell
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) profile: Option<Version>,
+}
+
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// The memory limit the job ran under, where the recording does not show it
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) limit: Option<Bytes>,
+}
+
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Change a setting, as in PYTORCH_CUDA_ALLOC_CONF; may be repeated
+    #[arg(long = "set", value_name = "KEY:VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// The memory limit: the job's own, where the recording does not show it, or another to try
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) limit: Option<Bytes>,
+}
+
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Tune {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// The memory the job should fit into
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) limit: Option<Bytes>,
+    /// Show every setting tried, not only the best
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Inspect {
+    /// A memory snapshot (plain, gzip or zstd); `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+/// A mistake in the command line that clap cannot see.
+#[derive(Debug)]
+pub(crate) struct UsageError(pub(crate) String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// Makes `oomph FILE` mean `oomph explain FILE`: a first word that is no verb but looks like a file is one.
+pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let mut takes_value = false;
+    for index in 1..words.len() {
+        let word = words[index].to_string_lossy();
+        if std::mem::take(&mut takes_value) {
+            continue;
+        }
+        if word.starts_with('-') && word != "-" {
+            takes_value = matches!(word.as_ref(), "-o" | "--output" | "--color" | "--limit" | "--profile");
+            continue;
+        }
+        let is_verb = <Args as clap::CommandFactory>::command().find_subcommand(word.as_ref()).is_some()
+            || word == "help";
+        let looks_like_file =
+            word == "-" || word.contains(['.', '/']) || PathBuf::from(word.as_ref()).exists();
+        if !is_verb && looks_like_file {
+            words.insert(1, "explain".into());
+        }
+        break;
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <Args as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn a_file_alone_is_explained() {
+        let check = |words: &[&str], expected: &[&str]| {
+            let words = std::iter::once("oomph").chain(words.iter().copied()).map(OsString::from);
+            let expected: Vec<OsString> =
+                std::iter::once("oomph").chain(expected.iter().copied()).map(OsString::from).collect();
+            assert_eq!(with_default_verb(words), expected);
+        };
+        check(&["a.pickle", "--json"], &["explain", "a.pickle", "--json"]);
+        check(&["--json", "a.pickle"], &["explain", "--json", "a.pickle"]);
+        check(&["-o", "out.json", "a.pickle"], &["explain", "-o", "out.json", "a.pickle"]);
+        check(&["-"], &["explain", "-"]);
+        check(&["tune", "a.pickle"], &["tune", "a.pickle"]);
+        check(&["tunr"], &["tunr"]);
+        check(&["--help"], &["--help"]);
+        check(&["help"], &["help"]);
+    }
+}

@@ -1,0 +1,63 @@
+//! Writing the result where the user says, and complaints to standard error.
+
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::{Context, Result};
+use oomph_report::text::Colour;
+
+use crate::args::{Common, When};
+
+/// Writes the result to standard output, or to the file named with `-o`.
+pub(crate) fn write(text: &str, common: &Common) -> Result<()> {
+    let Some(path) = &common.output else {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        return Ok(out.flush()?);
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).truncate(true);
+    if common.force {
+        options.create(true)
+    } else {
+        options.create_new(true)
+    };
+    let name = path.display();
+    let mut file = options.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => anyhow::anyhow!("{name} exists: pass --force to overwrite it"),
+        _ => anyhow::anyhow!("cannot write {name}: {error}"),
+    })?;
+    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {name}"))
+}
+
+/// Whether the text is coloured: never in a file, and as `--color`, NO_COLOR and TERM say.
+pub(crate) fn colour(common: &Common) -> Colour {
+    let on = match common.color {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => {
+            let silenced = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+            let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+            common.output.is_none() && io::stdout().is_terminal() && !silenced && !dumb
+        }
+    };
+    if on { Colour::On } else { Colour::Off }
+}
+
+/// One line on standard error.
+pub(crate) fn complain(line: &str) {
+    // Nothing is left to do where even standard error is gone.
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// A remark on standard error, with `--verbose`.
+pub(crate) fn remark(common: &Common, line: &str) {
+    if common.verbose {
+        complain(line);
+    }
+}
+
+/// Whether an error is that the reader of our output went away.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

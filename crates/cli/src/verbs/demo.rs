@@ -1,0 +1,49 @@
+//! `oomph demo`: the whole way from an error to a proved fix, on a recording that is part of the program.
+
+use anyhow::Result;
+use oomph_engine::recording::{Known, Recording};
+use oomph_report::{json, text};
+use oomph_trace::read_snapshot;
+
+use super::{explain, replay};
+use crate::args::Common;
+use crate::output;
+
+/// A real job on an H200 that was allowed 6 GiB; see fixtures/fragmentation-oom.
+const RECORDING: &[u8] = include_bytes!("../../../../fixtures/fragmentation-oom/snapshot.pickle.gz");
+/// What the demo tries: the setting that explain names first.
+const FIX: &str = "expandable_segments:True";
+
+pub(crate) fn run(common: &Common) -> Result<()> {
+    let snapshot = read_snapshot(RECORDING)?;
+    let recordings: Vec<Recording<'_>> = snapshot
+        .traces
+        .iter()
+        .map(|trace| Recording::understand(&snapshot, trace, Known::default()))
+        .collect();
+    let [recording] = recordings.as_slice() else { anyhow::bail!("the demo's recording is of one device") };
+    let verdict = explain::result(recording);
+    let check = replay::result(recording, &[], None)?;
+    let fixed = replay::result(recording, &[FIX.to_owned()], None)?;
+    if common.json {
+        return output::write(
+            &json::document(vec![json::explain(&verdict), json::replay(&check), json::replay(&fixed)]),
+            common,
+        );
+    }
+    let colour = output::colour(common);
+    let ceiling = recording.ceiling().unwrap_or_default();
+    let text = format!(
+        "A job on an H200 was allowed {} and died with {} of it free.\n\
+         This is its memory snapshot, as PyTorch wrote it.\n\n\
+         $ oomph explain snapshot.pickle\n\n{}\n\
+         $ oomph replay snapshot.pickle\n\n{}\n\
+         $ oomph replay snapshot.pickle --set {FIX}\n\n{}",
+        ceiling,
+        ceiling.saturating_sub(verdict.explanation.moment.counters.active),
+        text::explain::render(&verdict, colour),
+        text::replay::render(&check, colour),
+        text::replay::render(&fixed, colour),
+    );
+    output::write(&text, common)
+}

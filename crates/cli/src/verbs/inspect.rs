@@ -1,0 +1,17 @@
+//! `oomph inspect`.
+
+use anyhow::Result;
+use oomph_report::{json, text};
+
+use crate::args::{Common, Inspect};
+use crate::{input, output};
+
+pub(crate) fn run(args: &Inspect, common: &Common) -> Result<()> {
+    let snapshot = input::snapshot(&args.file)?;
+    let text = if common.json {
+        json::document(vec![json::inspect(snapshot)])
+    } else {
+        text::inspect::render(snapshot, output::colour(common))
+    };
+    output::write(&text, common)
+}

@@ -1,0 +1,8 @@
+//! One file per verb.
+
+pub(crate) mod demo;
+pub(crate) mod explain;
+pub(crate) mod generate;
+pub(crate) mod inspect;
+pub(crate) mod replay;
+pub(crate) mod tune;

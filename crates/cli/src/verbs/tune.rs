@@ -1,0 +1,36 @@
+//! `oomph tune`.
+
+use anyhow::Result;
+use oomph_diagnose::tune::{Search, best};
+use oomph_engine::recording::Recording;
+use oomph_report::results::TuneResult;
+use oomph_report::{json, text};
+use oomph_trace::Bytes;
+
+use crate::args::{Common, Tune};
+use crate::{input, output, parallel};
+
+pub(crate) fn run(args: &Tune, common: &Common) -> Result<()> {
+    let snapshot = input::snapshot(&args.source.file)?;
+    let recordings = input::recordings(snapshot, &args.source, None);
+    let results: Vec<TuneResult<'_>> =
+        recordings.iter().map(|recording| result(recording, args.limit, common)).collect();
+    let text = if common.json {
+        json::document(results.iter().map(json::tune).collect())
+    } else {
+        let colour = output::colour(common);
+        let reports: Vec<String> =
+            results.iter().map(|result| text::tune::render(result, args.all, colour)).collect();
+        reports.join("\n")
+    };
+    output::write(&text, common)
+}
+
+fn result<'a>(recording: &'a Recording<'a>, limit: Option<Bytes>, common: &Common) -> TuneResult<'a> {
+    let search = Search::new(recording, limit);
+    let settings = search.candidates();
+    output::remark(common, &format!("oomph: replaying {} settings", settings.len()));
+    let candidates = parallel::evaluate(&search, &settings);
+    let best = best(&candidates);
+    TuneResult { recording, limit: search.limit, candidates, best }
+}
