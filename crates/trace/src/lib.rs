@@ -13,6 +13,8 @@ pub mod event;
 
 pub mod snapshot;
 
+mod plausible;
+
 mod error;
 
 mod pickle;

@@ -71,6 +71,7 @@ impl Add for Bytes {
 
 impl Sub for Bytes {
     type Output = Bytes;
+    #[track_caller]
     fn sub(self, other: Bytes) -> Bytes {
         Bytes(self.0 - other.0)
     }
@@ -83,6 +84,7 @@ impl AddAssign for Bytes {
 }
 
 impl SubAssign for Bytes {
+    #[track_caller]
     fn sub_assign(&mut self, other: Bytes) {
         self.0 -= other.0;
     }

@@ -34,5 +34,7 @@ use records::Records;
 /// The file is read from beginning to end through a small window and never executed.
 pub fn read_snapshot(input: impl Read) -> Result<Snapshot, ReadError> {
     let outcome = pickle::read(input, words::texts(), Records::default())?;
-    finish::finish(outcome)
+    let snapshot = finish::finish(outcome)?;
+    snapshot.check()?;
+    Ok(snapshot)
 }

@@ -23,7 +23,7 @@ pub(super) fn settings(
         Some(Value::Text(text)) => Some(heap.texts.get(text).to_owned()),
         Some(_) => None,
     };
-    let garbage_collection_threshold = match dict.get(words::GC_THRESHOLD) {
+    let threshold = match dict.get(words::GC_THRESHOLD) {
         Some(Value::Float(threshold)) => threshold,
         Some(Value::Int(threshold)) => threshold as f64,
         _ => 0.0,
@@ -32,7 +32,8 @@ pub(super) fn settings(
         conf,
         // PyTorch writes -1 for "unlimited".
         max_split_size: dict.get(words::MAX_SPLIT_SIZE).and_then(Value::as_u64).map(Bytes),
-        garbage_collection_threshold,
+        // PyTorch accepts nothing else.
+        garbage_collection_threshold: if (0.0..1.0).contains(&threshold) { threshold } else { 0.0 },
         expandable_segments: matches!(dict.get(words::EXPANDABLE_SEGMENTS), Some(Value::Bool(true))),
         roundup_power2_divisions: divisions(dict.get(words::ROUNDUP), heap),
     })
