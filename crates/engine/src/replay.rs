@@ -1,5 +1,7 @@
 //! Running a program on an allocator.
 
+use std::collections::BTreeSet;
+
 use oomph_trace::{Action, Bytes, EventIdx};
 
 use crate::counters::{Peaks, Tally};
@@ -10,6 +12,9 @@ use crate::torch::block::{BlockId, State};
 use crate::torch::options::Options;
 use crate::torch::profile::Profile;
 use crate::torch::{OutOfMemory, Request, SeedSegment, Torch, rounding};
+
+/// Requests made to fill what was cached before the start; an honest recording needs far fewer.
+const MOST_CACHED: usize = 1 << 16;
 
 /// The allocator to replay on and the memory it has.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +80,7 @@ pub struct Run<'a, D> {
     /// The block of each allocation, while it has one.
     blocks: Vec<Option<BlockId>>,
     /// The allocations whose free waits for another stream.
-    pending: Vec<AllocId>,
+    pending: BTreeSet<AllocId>,
     next: usize,
     died: Option<EventIdx>,
 }
@@ -123,7 +128,7 @@ impl<'a, D: Device> Run<'a, D> {
             program,
             torch,
             blocks: vec![None; program.allocs as usize],
-            pending: Vec::new(),
+            pending: BTreeSet::new(),
             next: 0,
             died: None,
         };
@@ -133,7 +138,7 @@ impl<'a, D: Device> Run<'a, D> {
                 for (alloc, id) in program.initial_allocs.iter().zip(ids) {
                     run.blocks[alloc.0 as usize] = Some(id);
                     if run.torch.block(id).state == State::PendingFree {
-                        run.pending.push(*alloc);
+                        run.pending.insert(*alloc);
                     }
                 }
             }
@@ -219,14 +224,14 @@ impl<'a, D: Device> Run<'a, D> {
             OpKind::FreeLater => {
                 if let Some(block) = self.blocks[op.alloc.0 as usize] {
                     self.torch.free_later(block);
-                    self.pending.push(op.alloc);
+                    self.pending.insert(op.alloc);
                 }
                 Done::Other
             }
             OpKind::Complete => {
                 if let Some(block) = self.blocks[op.alloc.0 as usize].take() {
                     self.torch.complete(block);
-                    self.pending.retain(|alloc| *alloc != op.alloc);
+                    self.pending.remove(&op.alloc);
                 }
                 Done::Other
             }
@@ -275,13 +280,13 @@ impl<'a, D: Device> Run<'a, D> {
                 self.blocks[alloc.0 as usize] = Some(id);
                 if block.state == State::PendingFree {
                     self.torch.free_later(id);
-                    self.pending.push(*alloc);
+                    self.pending.insert(*alloc);
                 }
             }
             if seed.blocks.iter().all(|block| block.state == State::Free) {
-                cached.extend(
-                    requests_that_fill(seed).filter_map(|size| self.torch.malloc(request(size)).ok()),
-                );
+                // Once one is refused, so are all that follow it.
+                let served = requests_that_fill(seed).map_while(|size| self.torch.malloc(request(size)).ok());
+                cached.extend(served.take(MOST_CACHED.saturating_sub(cached.len())));
             }
         }
         for id in cached {

@@ -1,6 +1,6 @@
 //! A device that exists in memory only.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use oomph_trace::{Addr, Bytes};
 use rustc_hash::FxHashMap;
@@ -18,6 +18,9 @@ const RESERVED: u64 = 0x3_0000_0000;
 /// The memory of a device of which nothing is known: more than any has, so that only limits that are known bind.
 const UNKNOWN_TOTAL: Bytes = Bytes::gib(256);
 
+/// What a device of unknown capacity gives: its addresses end there.
+const MOST: Bytes = Bytes(1 << 46);
+
 /// A simulated device with a capacity.
 ///
 /// Which addresses `cudaMalloc` gives is not documented, and up to PyTorch 2.11 they decide between blocks of equal
@@ -33,8 +36,8 @@ pub struct SimulatedDevice {
     lent: BTreeMap<Addr, Bytes>,
     /// Recorded addresses not given yet, by size.
     recorded: FxHashMap<Bytes, VecDeque<Addr>>,
-    /// Unused ranges of chunks taken already: size by address.
-    holes: BTreeMap<Addr, Bytes>,
+    /// Unused ranges of chunks taken already.
+    holes: Holes,
     bottom: Addr,
     reserved_top: Addr,
 }
@@ -48,7 +51,7 @@ impl SimulatedDevice {
             used: Bytes::ZERO,
             lent: BTreeMap::new(),
             recorded: FxHashMap::default(),
-            holes: BTreeMap::new(),
+            holes: Holes::default(),
             bottom: Addr(TOP),
             reserved_top: Addr(RESERVED),
         }
@@ -86,15 +89,12 @@ impl SimulatedDevice {
 
     /// An address by the pattern of `cudaMalloc`.
     fn pattern_address(&mut self, size: Bytes) -> Addr {
-        let fitting = self.holes.iter().filter(|(_, length)| **length >= size);
-        let best =
-            fitting.min_by_key(|(addr, length)| (**length, **addr)).map(|(addr, length)| (*addr, *length));
-        let (addr, length) = best.unwrap_or_else(|| {
+        let (addr, length) = self.holes.best_fit(size).unwrap_or_else(|| {
             let length = size.round_up(CHUNK);
             self.bottom = Addr(self.bottom.0.wrapping_sub(length.0));
             (self.bottom, length)
         });
-        self.holes.remove(&addr);
+        self.holes.remove(addr);
         if length > size {
             self.holes.insert(addr.offset(size), length - size);
         }
@@ -103,25 +103,52 @@ impl SimulatedDevice {
 
     fn take(&mut self, size: Bytes) -> bool {
         let wanted = Bytes(self.used.0.saturating_add(size.0));
-        let fits = self.capacity.is_none_or(|capacity| wanted <= capacity);
+        let fits = wanted <= self.capacity.unwrap_or(MOST);
         if fits {
             self.used = wanted;
         }
         fits
     }
+}
 
-    fn give_hole(&mut self, addr: Addr, size: Bytes) {
+/// Unused ranges, no two of which touch.
+#[derive(Clone, Debug, Default)]
+struct Holes {
+    by_addr: BTreeMap<Addr, Bytes>,
+    by_size: BTreeSet<(Bytes, Addr)>,
+}
+
+impl Holes {
+    /// The smallest that holds `size`, the lowest of those.
+    fn best_fit(&self, size: Bytes) -> Option<(Addr, Bytes)> {
+        self.by_size.range((size, Addr(0))..).next().map(|(length, addr)| (*addr, *length))
+    }
+
+    fn insert(&mut self, addr: Addr, size: Bytes) {
+        self.remove(addr);
+        self.by_addr.insert(addr, size);
+        self.by_size.insert((size, addr));
+    }
+
+    fn remove(&mut self, addr: Addr) -> Option<Bytes> {
+        let size = self.by_addr.remove(&addr)?;
+        self.by_size.remove(&(size, addr));
+        Some(size)
+    }
+
+    /// Adds a range, joined with those it touches.
+    fn give(&mut self, addr: Addr, size: Bytes) {
         let (mut addr, mut size) = (addr, size);
-        if let Some((below, length)) = self.holes.range(..addr).next_back().map(|(a, s)| (*a, *s))
+        if let Some((below, length)) = self.by_addr.range(..addr).next_back().map(|(a, s)| (*a, *s))
             && below.offset(length) == addr
         {
-            self.holes.remove(&below);
+            self.remove(below);
             (addr, size) = (below, size + length);
         }
-        if let Some(length) = self.holes.remove(&addr.offset(size)) {
+        if let Some(length) = self.remove(addr.offset(size)) {
             size += length;
         }
-        self.holes.insert(addr, size);
+        self.insert(addr, size);
     }
 }
 
@@ -141,7 +168,7 @@ impl Device for SimulatedDevice {
         self.used = self.used.saturating_sub(size);
         self.lent.remove(&addr);
         if addr < Addr(TOP) {
-            self.give_hole(addr, size);
+            self.holes.give(addr, size);
         }
     }
 

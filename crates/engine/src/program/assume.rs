@@ -96,7 +96,8 @@ impl Assumptions {
         let mut pool = self.private.values().max().map_or(0, |last| last + 1);
         let mut previous: Option<Bytes> = None;
         for died in at..at + run {
-            let segment = program.open.segments.iter().find(|segment| segment.died == died)?;
+            let place = program.open.segments.binary_search_by_key(&died, |segment| segment.died).ok()?;
+            let segment = &program.open.segments[place];
             if self.private.contains_key(&segment.born) {
                 break;
             }
@@ -140,8 +141,8 @@ impl Assumptions {
         // Pools are given back as a whole: what dies together on one stream is taken as one.
         let dies_with = |other: &&super::UnownedSegment| {
             other.stream == segment.stream
-                && same_release(trace, other.died, segment.died)
                 && self.private.contains_key(&other.born)
+                && same_release(trace, other.died, segment.died)
         };
         let pool = match program.open.segments.iter().find(dies_with) {
             Some(other) => self.private[&other.born],

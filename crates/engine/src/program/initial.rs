@@ -142,7 +142,7 @@ impl Held {
     ) -> (Vec<SeedSegment>, Vec<AllocId>, Vec<GuessedLength>, usize) {
         early.sort_by_key(|alloc| alloc.addr);
         let starts = if early.is_empty() { Vec::new() } else { placements(trace) };
-        let sizes = if self.0.values().any(|run| run.expandable) { placed_sizes(trace) } else { Vec::new() };
+        let mapped = if self.0.values().any(|run| run.expandable) { mapped(trace) } else { Vec::new() };
         let mut early = early.into_iter().peekable();
         let (mut seeds, mut allocs) = (Vec::new(), Vec::new());
         let (mut guessed, mut outside) = (Vec::new(), 0);
@@ -179,7 +179,7 @@ impl Held {
                 owner: run.owner,
                 small: run.small,
                 expandable: run.expandable,
-                space: if run.expandable { lowest_mapped(trace, start, &run, &sizes) } else { start },
+                space: if run.expandable { lowest_mapped(&mapped, start, &run) } else { start },
                 blocks,
             });
         }
@@ -236,13 +236,22 @@ fn is_small(event: &Event, sizes: &[(Addr, Bytes)]) -> bool {
     }
 }
 
+/// Where pages are mapped, by stream and class, then by address.
+fn mapped(trace: &Trace) -> Vec<(Stream, bool, Addr)> {
+    let sizes = placed_sizes(trace);
+    let maps = trace.events.iter().filter(|event| event.action == Action::SegmentMap);
+    let mut mapped: Vec<_> = maps.map(|event| (event.stream, is_small(event, &sizes), event.addr)).collect();
+    mapped.sort_unstable();
+    mapped
+}
+
 /// Where the address space around a mapped run begins, as far as the trace shows it: the lowest address at which
 /// pages are mapped for the same stream and class, within what one segment can reserve.
-fn lowest_mapped(trace: &Trace, start: Addr, run: &Run, sizes: &[(Addr, Bytes)]) -> Addr {
-    let maps =
-        trace.events.iter().filter(|event| event.action == Action::SegmentMap && event.stream == run.stream);
-    let near = maps.filter(|event| event.addr < start && start.0 - event.addr.0 < LARGEST_SPACE.0);
-    near.filter(|event| is_small(event, sizes) == run.small).map(|event| event.addr).min().unwrap_or(start)
+fn lowest_mapped(mapped: &[(Stream, bool, Addr)], start: Addr, run: &Run) -> Addr {
+    let furthest = Addr(start.0.saturating_sub(LARGEST_SPACE.0 - 1));
+    let first = mapped.partition_point(|entry| *entry < (run.stream, run.small, furthest));
+    let found = mapped.get(first).filter(|entry| **entry < (run.stream, run.small, start));
+    found.map_or(start, |(_, _, addr)| *addr)
 }
 
 /// What was placed or freed where, by address.

@@ -138,7 +138,7 @@ pub struct Program {
 pub(crate) struct OpenQuestions {
     /// Releases that may be a call of `empty_cache` or pressure, as first event and end of the run.
     pub(crate) releases: Vec<(usize, usize)>,
-    /// Segments that were given back before the end, whose owner nothing tells.
+    /// Segments that were given back before the end, whose owner nothing tells; in the order of their ends.
     pub(crate) segments: Vec<UnownedSegment>,
     /// Blocks in use before the first event whose length is a guess.
     pub(crate) lengths: Vec<GuessedLength>,
