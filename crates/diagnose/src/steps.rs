@@ -66,8 +66,9 @@ pub fn find(recording: &Recording<'_>, places: &mut Places<'_>) -> Steps {
             OpKind::Free | OpKind::Complete => {
                 let (place, size) = std::mem::replace(&mut owners[op.alloc.0 as usize], nobody);
                 if size > Bytes::ZERO {
-                    by_place[place.0 as usize] -= size;
-                    total -= size;
+                    // Sums of absurd sizes saturate, so they may fall short of their parts.
+                    by_place[place.0 as usize] = by_place[place.0 as usize].saturating_sub(size);
+                    total = total.saturating_sub(size);
                 }
             }
             OpKind::FreeLater

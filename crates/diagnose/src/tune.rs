@@ -92,7 +92,7 @@ impl<'a> Search<'a> {
         if let Some(limit) = self.limit.filter(|limit| *limit < high) {
             if quick.completes { high = limit } else { low = low.max(limit) }
         }
-        while high.0 > low.0 + FINEST.0.max(high.0 / PRECISION) {
+        while high > low + FINEST.max(Bytes(high.0 / PRECISION)) {
             let middle = Bytes(low.0 + (high.0 - low.0) / 2);
             if self.fits(options, middle) { high = middle } else { low = middle }
         }

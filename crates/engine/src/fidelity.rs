@@ -10,6 +10,7 @@ use crate::program::{DriverCall, OpKind, Program};
 use crate::replay::{Done, Replayed, Run, Setup, Start};
 use crate::torch::SegmentView;
 use crate::torch::block::State;
+use crate::torch::rounding;
 
 /// What one side did where the two part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,7 +255,7 @@ impl RecordedDevice<'_> {
     }
 
     fn has_room(&self, size: Bytes) -> bool {
-        self.setup.capacity.is_none_or(|capacity| self.held + size <= capacity)
+        self.held + size <= self.setup.capacity.unwrap_or(rounding::ABSURD)
     }
 
     /// What parted during the operation that ended at `event`, calls that were not made included.

@@ -183,7 +183,7 @@ fn find_limit(
 fn search_limit(trace: &Trace, program: &Program, base: &Setup) -> Option<(Setup, LimitSource, Fidelity)> {
     let mut low = program.limit.at_least.0;
     // Collection starts at threshold × limit, and it did start while no more than `at_least` was held.
-    let collects_below = (low as f64 / base.options.garbage_collection_threshold) as u64 + 1;
+    let collects_below = ((low as f64 / base.options.garbage_collection_threshold) as u64).saturating_add(1);
     let mut high = program.limit.below.map_or(collects_below, |below| below.0.min(collects_below));
     while low < high {
         let middle = low + (high - low) / 2;

@@ -43,5 +43,6 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
 pub(super) fn is_cause(evidence: &Evidence<'_>) -> bool {
     let (Some(growth), Some(failed)) = (&evidence.steps.growth, evidence.moment.failed) else { return false };
     let needed = evidence.moment.counters.active + failed.size;
-    evidence.recording.ceiling().is_some_and(|ceiling| needed.0 + 2 * growth.per_step.0 > ceiling.0)
+    let in_two_steps = needed + growth.per_step + growth.per_step;
+    evidence.recording.ceiling().is_some_and(|ceiling| in_two_steps > ceiling)
 }

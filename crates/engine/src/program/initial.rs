@@ -9,7 +9,7 @@ use super::{AllocId, Assumptions, GuessedLength};
 use crate::torch::block::{OwnerIdx, State, StreamIdx};
 use crate::torch::options::Options;
 use crate::torch::profile::Profile;
-use crate::torch::rounding::{self, SMALL_LIMIT, SMALL_SEGMENT};
+use crate::torch::rounding::{self, ABSURD, SMALL_LIMIT, SMALL_SEGMENT};
 use crate::torch::{SeedBlock, SeedSegment};
 
 /// No expandable segment reserves more address space: 9/8 of the largest cards.
@@ -77,7 +77,21 @@ impl Held {
                 _ => {}
             }
         }
+        held.drop_contradictions();
         held
+    }
+
+    /// Leaves out what cannot have been held at once: ranges that overlap the one below them, empty ones, and what
+    /// exceeds all memory there is. An honest recording that is whole has none of these.
+    fn drop_contradictions(&mut self) {
+        let (mut end, mut total) = (Addr(0), Bytes::ZERO);
+        self.0.retain(|addr, run| {
+            let keeps = *addr >= end && run.size > Bytes::ZERO && total + run.size <= ABSURD;
+            if keeps {
+                (end, total) = (addr.offset(run.size), total + run.size);
+            }
+            keeps
+        });
     }
 
     /// All of it.
@@ -155,13 +169,13 @@ impl Held {
             let mut blocks = Vec::new();
             let mut at = start;
             for (place, alloc) in members.iter().enumerate() {
-                if alloc.addr < at {
+                let limit = members.get(place + 1).map_or(end, |next| next.addr);
+                let room = Bytes(limit.0 - alloc.addr.0);
+                if alloc.addr < at || room == Bytes::ZERO {
                     outside += 1;
                     continue;
                 }
                 push_free(&mut blocks, Bytes(alloc.addr.0 - at.0));
-                let limit = members.get(place + 1).map_or(end, |next| next.addr);
-                let room = Bytes(limit.0 - alloc.addr.0);
                 let (size, is_guess) = block_length(alloc, room, &run, &starts, options, profile);
                 let size = assumptions.lengths.get(&alloc.addr).map_or(size, |assumed| (*assumed).min(room));
                 if is_guess {

@@ -89,7 +89,7 @@ impl<D: Device> Torch<D> {
     fn map(&mut self, block: BlockId, size: Bytes) -> Option<BlockId> {
         let unmapped = self.blocks[block];
         let segment = self.segments[unmapped.segment];
-        let size = size.round_up(self.page(segment.small));
+        let size = size.round_up(self.page(segment.small)).min(unmapped.size);
         if !self.device.map(unmapped.addr, size) {
             return None;
         }

@@ -58,11 +58,6 @@ impl<D: Device> Torch<D> {
         let key = search.size.max(max_split);
         let shelf = self.owners[usize::from(search.owner.0)].pool(search.small).shelf(search.stream);
         let first = shelf.free.range(FreeKey::at_least(key)..).next().map(|(_, id)| *id);
-        if let Some(block) = first.filter(|id| !self.segments[self.blocks[*id].segment].is_expandable()) {
-            self.release_segment(block);
-            return true;
-        }
-        // No single block is large enough: release oversized ones, largest first, until they add up.
         let below = (Bound::Unbounded, Bound::Excluded(FreeKey::at_least(key)));
         let oversized: Vec<BlockId> = shelf
             .free
@@ -71,12 +66,17 @@ impl<D: Device> Torch<D> {
             .take_while(|(found, _)| found.size >= max_split)
             .map(|(_, id)| *id)
             .collect();
+        if let Some(block) = first.filter(|id| self.is_releasable(*id)) {
+            self.release_segment(block);
+            return true;
+        }
+        // No single block is large enough: release oversized ones, largest first, until they add up.
         let mut released = Bytes::ZERO;
         for block in oversized {
             if released >= key {
                 break;
             }
-            if !self.segment_of(block).is_expandable() {
+            if self.is_releasable(block) {
                 released += self.blocks[block].size;
                 self.release_segment(block);
             }
@@ -129,6 +129,12 @@ impl<D: Device> Torch<D> {
         self.counters.reserved -= entry.size;
         self.blocks.remove(block);
         self.segments.remove(entry.segment);
+    }
+
+    /// Whether a free block can be given to `cudaFree`. Oversized blocks are never split, but one from before the
+    /// option was set may have been.
+    fn is_releasable(&self, block: BlockId) -> bool {
+        !self.segment_of(block).is_expandable() && self.is_whole(block)
     }
 
     pub(super) fn is_whole(&self, block: BlockId) -> bool {
