@@ -1,0 +1,62 @@
+//! What the commands do with a snapshot, one after another.
+
+use oomph_diagnose::explain::explain;
+use oomph_diagnose::tune::{Search, best};
+use oomph_engine::recording::{Known, Recording};
+use oomph_engine::replay::{OnFailure, Setup, replay};
+use oomph_engine::torch::options::Options;
+use oomph_engine::torch::rounding::Divisions;
+use oomph_report::results::{ExplainResult, ReplayResult, TuneResult};
+use oomph_report::text::Colour;
+use oomph_report::{json, text};
+use oomph_trace::{Bytes, Snapshot, Trace};
+
+/// Inspects the snapshot; explains, replays and tunes each device's part of it; shows all that as text and as JSON.
+pub(crate) fn run(snapshot: &Snapshot) {
+    assert!(!text::inspect::render(snapshot, Colour::Off).is_empty());
+    assert!(!json::document(vec![json::inspect(snapshot)]).is_empty());
+    for trace in snapshot.traces.iter().filter(|trace| trace.device >= 0) {
+        device(snapshot, trace);
+    }
+}
+
+fn device(snapshot: &Snapshot, trace: &Trace) {
+    let recording = Recording::understand(snapshot, trace, Known::default());
+    let evaluate = |search: &Search<'_>| {
+        search.shortlist().iter().map(|found| search.evaluate_at_limit(found)).collect()
+    };
+    let explained = ExplainResult { recording: &recording, explanation: explain(&recording, &evaluate) };
+    assert!(!text::explain::render(&explained, Colour::Off).is_empty());
+    assert!(!json::document(vec![json::explain(&explained)]).is_empty());
+
+    let search = Search::new(&recording, None);
+    let candidates = settings(&recording).iter().map(|options| search.evaluate(options)).collect::<Vec<_>>();
+    let best = best(&candidates);
+    let tuned = TuneResult { recording: &recording, limit: search.limit, candidates, best };
+    assert!(!text::tune::render(&tuned, true, Colour::Off).is_empty());
+    assert!(!json::document(vec![json::tune(&tuned)]).is_empty());
+
+    for (options, start) in settings(&recording).iter().map(|found| (found, recording.start_for(found))) {
+        let setup = Setup { options: options.clone(), ..recording.setup.clone() };
+        let replayed = replay(&recording.program, &setup, start, OnFailure::FollowRecording);
+        let as_recorded = setup == recording.setup;
+        let result = ReplayResult { recording: &recording, setup, as_recorded, replayed };
+        assert!(!text::replay::render(&result, Colour::Off).is_empty());
+        assert!(!json::document(vec![json::replay(&result)]).is_empty());
+    }
+}
+
+/// The recorded settings, and one of each way to allocate.
+fn settings(recording: &Recording<'_>) -> [Options; 4] {
+    let base = Options::default;
+    [
+        recording.setup.options.clone(),
+        Options { expandable_segments: true, ..base() },
+        Options { max_split_size: Some(Bytes::mib(20)), garbage_collection_threshold: 0.6, ..base() },
+        Options {
+            roundup_power2_divisions: Divisions::uniform(4),
+            large_segment_size: Bytes::mib(64),
+            ..base()
+        },
+    ]
+}
