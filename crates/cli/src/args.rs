@@ -15,10 +15,10 @@ use oomph_trace::Bytes;
     max_term_width = 80,
     before_help = "Examples:
   oomph snapshot.pickle                      why did it run out of memory?
-  oomph tune snapshot.pickle --limit 16GiB   which settings make it fit a 16 GiB card?
-  oomph demo                                 see both on a recording of a real job",
-    after_help = "Get a snapshot from PyTorch:
-  torch.cuda.memory._record_memory_history()       # at the start
+  oomph tune snapshot.pickle --limit 16GiB   which settings make it fit?
+  oomph demo                                 see it on a recording of a real job",
+    after_help = "A snapshot comes from PyTorch:
+  torch.cuda.memory._record_memory_history()           # at the start
   torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")  # at the end, or on OOM"
 )]
 pub(crate) struct Args {
@@ -32,33 +32,31 @@ pub(crate) struct Args {
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Common {
     /// Print JSON (schema 1) instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Output")]
     pub(crate) json: bool,
     /// Write the result to this file instead of standard output
-    #[arg(short, long, global = true, value_name = "FILE")]
+    #[arg(short, long, global = true, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite the output file if it exists
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Output")]
     pub(crate) force: bool,
     /// Say nothing but the result
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Output")]
     pub(crate) quiet: bool,
     /// Say on standard error what is being done
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Output")]
     pub(crate) verbose: bool,
     /// When to colour the text
-    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN", help_heading = "Output")]
     pub(crate) color: When,
 }
 
-/// When to use colour.
+/// When to use colour. `Auto`: on a terminal, unless NO_COLOR or TERM=dumb says otherwise.
+// The variants have no documentation of their own: with it, clap spreads the help over several screens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// On a terminal, unless NO_COLOR or TERM=dumb says otherwise.
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 
@@ -71,9 +69,9 @@ pub(crate) enum Verb {
     Explain(Explain),
     /// Run a recording's allocations again, exactly or under other settings
     #[command(before_help = "Examples:
-  oomph replay snapshot.pickle                                  check that the replay is exact
-  oomph replay snapshot.pickle --set expandable_segments:True   what if?
-  oomph replay snapshot.pickle --limit 16GiB                    on a smaller card")]
+  oomph replay snapshot.pickle                  is the replay exact?
+  oomph replay snapshot.pickle --limit 16GiB    what if the card were smaller?
+  oomph replay snapshot.pickle --set expandable_segments:True")]
     Replay(Replay),
     /// Find the allocator settings that need the least memory
     #[command(before_help = "Examples:

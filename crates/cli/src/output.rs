@@ -15,6 +15,10 @@ pub(crate) fn write(text: &str, common: &Common) -> Result<()> {
         out.write_all(text.as_bytes())?;
         return Ok(out.flush()?);
     };
+    let name = path.display();
+    if path.is_dir() {
+        anyhow::bail!("{name} is a directory: name a file to write to");
+    }
     let mut options = OpenOptions::new();
     options.write(true).truncate(true);
     if common.force {

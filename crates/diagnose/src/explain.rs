@@ -97,8 +97,14 @@ fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, Strin
     let needed = counters.active + failed.size;
     let found = |cause| findings.iter().any(|finding| finding.cause == Some(cause));
     let mut ruled_out = Vec::new();
-    if !found(Cause::Capacity) && needed <= ceiling {
-        ruled_out.push((Cause::Capacity, format!("{needed} was needed in all, {ceiling} is there")));
+    if !found(Cause::Capacity) {
+        let reason = match evidence.steps.baseline.get(1).filter(|_| needed > ceiling) {
+            Some(early) => {
+                format!("{early} was in use at the start of step 2; it is the growth that does not fit")
+            }
+            None => format!("{needed} was needed in all, {} is there", evidence.recording.ceiling_text()),
+        };
+        ruled_out.push((Cause::Capacity, reason));
     }
     if !found(Cause::Fragmentation) {
         let usable = ceiling.saturating_sub(counters.active);
@@ -122,7 +128,8 @@ fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, Strin
             (None, Some((middle, last))) => {
                 format!("{middle} in use at half of {} steps, {last} at the last", steps.len())
             }
-            (None, None) => "no iterations were found over which it could have grown".to_owned(),
+            // Nothing recurs, so whether it would have grown cannot be told.
+            (None, None) => return ruled_out,
         };
         ruled_out.push((Cause::Leak, reason));
     }
@@ -141,21 +148,19 @@ fn fixes(candidates: &[Candidate]) -> Vec<Fix> {
             Fix { candidate: candidate.clone(), helps }
         })
         .collect();
-    // Among those that are about as good, the simpler comes first.
-    let lowest =
-        fixes.iter().filter(|fix| fix.helps).map(|fix| fix.candidate.peak_reserved.0).min().unwrap_or(0);
+    // Among those that are about as good, the simpler comes first: as good is what leaves as much room after the
+    // request that failed, or without a failure what holds as little.
+    let helping = fixes.iter().filter(|fix| fix.helps).map(|fix| &fix.candidate);
+    let most_room = helping.clone().filter_map(|candidate| candidate.room).max();
+    let lowest = helping.map(|candidate| candidate.peak_reserved).min().unwrap_or_default();
     fixes.sort_by_key(|fix| {
         let candidate = &fix.candidate;
-        let close = candidate.peak_reserved.0 as f64 <= lowest as f64 * 1.02;
-        let keys = if close { candidate.options.keys() } else { 0 };
-        (
-            !fix.helps,
-            candidate.retries > 0,
-            !close,
-            keys,
-            candidate.peak_reserved,
-            candidate.options.to_string(),
-        )
+        let (close, worse) = match (most_room, candidate.room) {
+            (Some(most), Some(room)) => (room.0 as f64 >= most.0 as f64 * 0.9, most - room),
+            _ => (candidate.peak_reserved.0 as f64 <= lowest.0 as f64 * 1.02, candidate.peak_reserved),
+        };
+        let order = if close { (candidate.options.keys(), candidate.peak_reserved) } else { (0, worse) };
+        (!fix.helps, !close, order, candidate.retries, candidate.options.to_string())
     });
     fixes
 }

@@ -1,7 +1,7 @@
 //! The search over settings: which to try, what a replay says of each, and which is best.
 
 use oomph_engine::recording::Recording;
-use oomph_engine::replay::{OnFailure, Replayed, Setup, replay};
+use oomph_engine::replay::{OnFailure, Replayed, Setup, replay, requests_served};
 use oomph_engine::torch::options::Options;
 use oomph_engine::torch::profile::Version;
 use oomph_engine::torch::rounding::Divisions;
@@ -13,6 +13,8 @@ const PRECISION: u64 = 1024;
 const FINEST: Bytes = Bytes::mib(2);
 /// Two settings this close are equally good; then the simpler one is better.
 const CLOSE: f64 = 0.01;
+/// Holding more than this times as much as now is no improvement where memory is plentiful.
+const GREEDY: f64 = 1.02;
 
 /// What replays say of one setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +29,9 @@ pub struct Candidate {
     pub completes: bool,
     /// How often the whole cache is dropped under that limit.
     pub retries: u64,
+    /// How much more could be asked for after the request that failed in the recording, in requests of its size;
+    /// `None` where none failed there, or it still fails.
+    pub room: Option<Bytes>,
     /// Calls of the driver under that limit; each costs 10 to 600 µs, and freeing waits for the GPU.
     pub driver_calls: u64,
 }
@@ -112,6 +117,7 @@ impl<'a> Search<'a> {
         Candidate {
             options: options.clone(),
             peak_reserved: spare.peaks.reserved.bytes,
+            room: self.room(options).filter(|_| limited.completes()),
             smallest_limit: None,
             completes: limited.completes(),
             retries: limited.tally.retries,
@@ -128,35 +134,44 @@ impl<'a> Search<'a> {
         self.run(options, Some(limit), OnFailure::Stop).completes()
     }
 
+    fn room(&self, options: &Options) -> Option<Bytes> {
+        self.limit?;
+        let (program, start) = (&self.recording.program, self.recording.start_for(options));
+        let (served, size) = requests_served(program, &self.setup(options, self.limit), start)?;
+        Some(Bytes(served.saturating_sub(1).saturating_mul(size.0)))
+    }
+
     fn run(&self, options: &Options, limit: Option<Bytes>, on_failure: OnFailure) -> Replayed {
-        let setup = Setup {
-            profile: self.recording.setup.profile,
-            options: options.clone(),
-            limit,
-            // Where the card itself was the limit, it bounds what is held even without another.
-            capacity: None,
-        };
-        replay(&self.recording.program, &setup, self.recording.start_for(options), on_failure)
+        let (program, start) = (&self.recording.program, self.recording.start_for(options));
+        replay(program, &self.setup(options, limit), start, on_failure)
+    }
+
+    /// Where the card itself was the limit, it is one like any other here.
+    fn setup(&self, options: &Options, limit: Option<Bytes>) -> Setup {
+        Setup { profile: self.recording.setup.profile, options: options.clone(), limit, capacity: None }
     }
 }
 
 /// Which candidate to recommend, as its place in the list whose first is the recorded setting; `None`: none helps.
 ///
 /// A setting that completes beats one that does not; then the smaller limit it needs, to 1%; then the simpler one.
+/// Where memory is plentiful, a setting that would hold much more than now is not recommended, little as it needs.
 pub fn best(candidates: &[Candidate]) -> Option<usize> {
     let need = |candidate: &Candidate| candidate.smallest_limit.map_or(u64::MAX, |limit| limit.0);
     let recorded = candidates.first()?;
-    let lowest = candidates.iter().filter(|c| c.completes || !recorded.completes).map(need).min()?;
-    let completes = candidates.iter().any(|candidate| candidate.completes);
+    let plentiful = recorded.completes && recorded.retries == 0;
+    let most = (recorded.peak_reserved.0 as f64 * GREEDY) as u64;
+    let someone_completes = candidates.iter().any(|candidate| candidate.completes);
+    let eligible = |candidate: &Candidate| {
+        (candidate.completes || !someone_completes) && (!plentiful || candidate.peak_reserved.0 <= most)
+    };
+    let lowest = candidates.iter().filter(|candidate| eligible(candidate)).map(need).min()?;
     let close = lowest.saturating_add((lowest as f64 * CLOSE) as u64);
-    let (index, found) = candidates
-        .iter()
-        .enumerate()
-        .filter(|(_, candidate)| need(candidate) <= close && (candidate.completes || !completes))
-        .min_by_key(|(index, candidate)| {
-            let options = &candidate.options;
-            (risks(options).len(), options.keys(), candidate.peak_reserved, need(candidate), *index)
-        })?;
+    let near = candidates.iter().enumerate().filter(|(_, found)| eligible(found) && need(found) <= close);
+    let (index, found) = near.min_by_key(|(index, candidate)| {
+        let options = &candidate.options;
+        (risks(options).len(), options.keys(), candidate.peak_reserved, need(candidate), *index)
+    })?;
     let helps = !recorded.completes && found.completes
         || need(found) < need(recorded).saturating_sub((need(recorded) as f64 * CLOSE) as u64);
     (index > 0 && helps).then_some(index)
@@ -170,6 +185,9 @@ pub fn risks(options: &Options) -> Vec<&'static str> {
             "expandable_segments: tensors cannot be shared over CUDA IPC with older receivers, \
              and some MemPool users and custom all-reduce kernels fail; near the limit it is slower",
         );
+    }
+    if options.large_segment_size != Options::default().large_segment_size {
+        risks.push("large_segment_size_mb: PyTorch before 2.11 refuses it");
     }
     if options.max_split_size.is_some() {
         risks.push(

@@ -119,7 +119,10 @@ fn run_checked(
             // It calls nothing itself; the release it was seen from follows.
             continue;
         }
-        if let Some(parted) = run.torch_mut().device_mut().parted(op.event) {
+        if let Some(mut parted) = run.torch_mut().device_mut().parted(op.event) {
+            if let (Side::Nothing, Done::Served(block)) = (&parted.replayed, done) {
+                parted.replayed = Side::Served(run.torch().block(block).addr);
+            }
             return Some(parted);
         }
         let event = op.event;

@@ -94,6 +94,19 @@ impl<'a> Recording<'a> {
     }
 }
 
+impl Recording<'_> {
+    /// The ceiling in words: an inferred one is known only between two bounds.
+    pub fn ceiling_text(&self) -> String {
+        let Some(ceiling) = self.ceiling() else { return "no known limit".to_owned() };
+        let inferred = matches!(self.limit_source, LimitSource::Refusals | LimitSource::GarbageCollection);
+        if inferred && self.setup.capacity.is_none() {
+            format!("about {ceiling}")
+        } else {
+            ceiling.to_string()
+        }
+    }
+}
+
 /// One way to read a recording, and how exact its replay is.
 struct Reading {
     program: Program,

@@ -72,6 +72,27 @@ pub fn replay(program: &Program, setup: &Setup, start: Start, on_failure: OnFail
     run.result()
 }
 
+/// How many requests like the first that failed in the recording could be served, one after another and kept, that one
+/// included; `None` where none failed. It tells a setting that just passes from one that leaves room.
+pub fn requests_served(program: &Program, setup: &Setup, start: Start) -> Option<(u64, Bytes)> {
+    let mut run = Run::simulated(program, setup, start);
+    let op = loop {
+        let (op, done) = run.step()?;
+        match (op.kind, done) {
+            (OpKind::AllocFailed, Done::Served(_)) => break op,
+            (OpKind::AllocFailed, _) => return Some((0, op.size)),
+            (_, Done::Failed(_)) => return None,
+            _ => {}
+        }
+    };
+    let request = Request { size: op.size, stream: op.stream, owner: op.owner };
+    let served = (0..MOST_SERVED).take_while(|_| run.torch.malloc(request).is_ok()).count();
+    Some((served as u64, op.size))
+}
+
+/// More than this leaves room enough, however much.
+const MOST_SERVED: u64 = 1000;
+
 /// A replay under way.
 #[derive(Clone, Debug)]
 pub struct Run<'a, D> {

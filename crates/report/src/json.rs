@@ -6,7 +6,7 @@ use oomph_engine::counters::{Counters, Peaks};
 use oomph_engine::program::{Origin, Unknown};
 use oomph_engine::recording::{LimitSource, Recording};
 use oomph_engine::torch::profile::Version;
-use oomph_trace::{Bytes, Snapshot};
+use oomph_trace::{BlockState, Bytes, Snapshot, Trace};
 use serde_json::{Value, json};
 
 use crate::results::{ExplainResult, ReplayResult, TuneResult};
@@ -31,16 +31,23 @@ pub fn inspect(snapshot: &Snapshot) -> Value {
             "events": trace.events.len(),
             "segments": trace.segments.len(),
             "held": bytes(trace.segments.iter().map(|segment| segment.size).sum()),
+            "in_use": bytes(in_use(trace)),
         })
     });
     json!({
         "schema": SCHEMA,
         "version": Version::inferred_from(&snapshot.fields).to_string(),
-        "settings": snapshot.settings.as_ref().and_then(|settings| settings.conf.clone()),
+        "settings": snapshot.settings.as_ref().map(|settings| settings.conf.clone().unwrap_or_default()),
         "stacks": snapshot.stacks.len(),
         "frames": snapshot.stacks.frame_count(),
         "devices": devices.collect::<Vec<_>>(),
     })
+}
+
+/// What serves an allocation, or waits for another stream, when the snapshot was taken.
+pub(crate) fn in_use(trace: &Trace) -> Bytes {
+    let blocks = trace.segments.iter().flat_map(|segment| &segment.blocks);
+    blocks.filter(|block| block.state != BlockState::Free).map(|block| block.size).sum()
 }
 
 /// `oomph replay --json`.
@@ -79,13 +86,18 @@ pub fn tune(result: &TuneResult<'_>) -> Value {
         "fidelity": fidelity(result.recording),
         "limit": result.limit.map(bytes),
         "candidates": result.candidates.iter().map(candidate).collect::<Vec<_>>(),
-        "best": result.best.map(|best| {
-            let mut value = candidate(&result.candidates[best]);
-            let risks = oomph_diagnose::tune::risks(&result.candidates[best].options);
-            extend(&mut value, json!({ "risks": risks }));
-            value
-        }),
+        "best": best(result),
+        "growth_per_step": result.growth.as_ref().map(|growth| bytes(growth.per_step)),
     })
+}
+
+/// The candidate to recommend; where none helps, the recorded one.
+fn best(result: &TuneResult<'_>) -> Value {
+    let chosen = &result.candidates[result.best.unwrap_or(0)];
+    let mut value = candidate(chosen);
+    let risks = oomph_diagnose::tune::risks(&chosen.options);
+    extend(&mut value, json!({ "helps": result.best.is_some(), "risks": risks }));
+    value
 }
 
 /// `oomph explain --json`.
@@ -134,6 +146,8 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
                 "settings": settings,
                 "peak_reserved": bytes(fix.candidate.peak_reserved),
                 "retries": fix.candidate.retries,
+                "room": fix.candidate.room.map(bytes),
+                "completes": fix.candidate.completes,
                 "helps": fix.helps,
                 "how": "replayed",
             })
@@ -166,6 +180,7 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
             "too_small": bytes(failed.stranded.too_small),
             "refused": bytes(failed.stranded.refused),
             "largest": bytes(failed.stranded.largest),
+            "spurious": failed.spurious,
         })),
         "holders": holders,
         "steps": {
@@ -259,6 +274,7 @@ fn candidate(candidate: &Candidate) -> Value {
         "peak_reserved": bytes(candidate.peak_reserved),
         "smallest_limit": candidate.smallest_limit.map(bytes),
         "completes": candidate.completes,
+        "room": candidate.room.map(bytes),
         "retries": candidate.retries,
         "driver_calls": candidate.driver_calls,
     })

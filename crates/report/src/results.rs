@@ -1,6 +1,7 @@
 //! What the verbs hand over to be shown.
 
 use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::steps::Growth;
 use oomph_diagnose::tune::Candidate;
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::{Replayed, Setup};
@@ -30,6 +31,8 @@ pub struct TuneResult<'a> {
     pub candidates: Vec<Candidate>,
     /// The one to recommend, as its place in the list; `None`: none helps.
     pub best: Option<usize>,
+    /// What grows from iteration to iteration, which no setting cures.
+    pub growth: Option<Growth>,
 }
 
 /// The result of `explain` for one device.

@@ -11,9 +11,6 @@ use crate::output;
 
 /// A real job on an H200 that was allowed 6 GiB; see fixtures/fragmentation-oom.
 const RECORDING: &[u8] = include_bytes!("../../../../fixtures/fragmentation-oom/snapshot.pickle.gz");
-/// What the demo tries: the setting that explain names first.
-const FIX: &str = "expandable_segments:True";
-
 pub(crate) fn run(common: &Common) -> Result<()> {
     let snapshot = read_snapshot(RECORDING)?;
     let recordings: Vec<Recording<'_>> = snapshot
@@ -24,7 +21,11 @@ pub(crate) fn run(common: &Common) -> Result<()> {
     let [recording] = recordings.as_slice() else { anyhow::bail!("the demo's recording is of one device") };
     let verdict = explain::result(recording);
     let check = replay::result(recording, &[], None)?;
-    let fixed = replay::result(recording, &[FIX.to_owned()], None)?;
+    let best = verdict.explanation.fixes.first().filter(|fix| fix.helps);
+    let Some(fix) = best.map(|fix| fix.candidate.options.to_string()) else {
+        anyhow::bail!("the demo has no fix")
+    };
+    let fixed = replay::result(recording, std::slice::from_ref(&fix), None)?;
     if common.json {
         return output::write(
             &json::document(vec![json::explain(&verdict), json::replay(&check), json::replay(&fixed)]),
@@ -38,7 +39,7 @@ pub(crate) fn run(common: &Common) -> Result<()> {
          This is its memory snapshot, as PyTorch wrote it.\n\n\
          $ oomph explain snapshot.pickle\n\n{}\n\
          $ oomph replay snapshot.pickle\n\n{}\n\
-         $ oomph replay snapshot.pickle --set {FIX}\n\n{}",
+         $ oomph replay snapshot.pickle --set {fix}\n\n{}",
         ceiling,
         ceiling.saturating_sub(verdict.explanation.moment.counters.active),
         text::explain::render(&verdict, colour),

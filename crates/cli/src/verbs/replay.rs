@@ -49,6 +49,11 @@ pub(crate) fn result<'a>(
     for setting in settings {
         options.apply(setting, &recording.setup.profile).map_err(|error| UsageError(error.to_string()))?;
     }
+    if options.per_process_memory_fraction.is_some_and(|share| share < 1.0) && limit.is_none() {
+        let text = "per_process_memory_fraction is a share of a card whose size no snapshot states: \
+                    give the limit itself with --limit";
+        return Err(UsageError(text.to_owned()).into());
+    }
     let setup = match limit {
         Some(limit) => Setup { options, limit: Some(limit), capacity: None, ..recording.setup },
         None => Setup { options, ..recording.setup.clone() },

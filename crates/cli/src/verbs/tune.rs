@@ -1,6 +1,8 @@
 //! `oomph tune`.
 
 use anyhow::Result;
+use oomph_diagnose::place::Places;
+use oomph_diagnose::steps;
 use oomph_diagnose::tune::{Search, best};
 use oomph_engine::recording::Recording;
 use oomph_report::results::TuneResult;
@@ -13,6 +15,12 @@ use crate::{input, output, parallel};
 pub(crate) fn run(args: &Tune, common: &Common) -> Result<()> {
     let snapshot = input::snapshot(&args.source.file)?;
     let recordings = input::recordings(snapshot, &args.source, None);
+    if recordings.iter().all(|recording| recording.trace.events.is_empty()) {
+        anyhow::bail!(
+            "{}: nothing to tune, the snapshot has no history: call _record_memory_history() at the start of the job",
+            args.source.file.display()
+        );
+    }
     let results: Vec<TuneResult<'_>> =
         recordings.iter().map(|recording| result(recording, args.limit, common)).collect();
     let text = if common.json {
@@ -32,5 +40,6 @@ fn result<'a>(recording: &'a Recording<'a>, limit: Option<Bytes>, common: &Commo
     output::remark(common, &format!("oomph: replaying {} settings", settings.len()));
     let candidates = parallel::evaluate(&search, &settings);
     let best = best(&candidates);
-    TuneResult { recording, limit: search.limit, candidates, best }
+    let growth = steps::find(recording, &mut Places::new(recording.snapshot)).growth;
+    TuneResult { recording, limit: search.limit, candidates, best, growth }
 }

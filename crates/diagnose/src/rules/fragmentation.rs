@@ -20,7 +20,12 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
             let unheld = ceiling.saturating_sub(counters.reserved);
             let stranded = &failed.stranded;
             let mut lines = vec![
-                format!("in use {} + request {} = {needed}, limit {ceiling}", counters.active, failed.size),
+                format!(
+                    "in use {} + request {} = {needed}, limit {}",
+                    counters.active,
+                    failed.size,
+                    evidence.recording.ceiling_text()
+                ),
                 format!(
                     "cached {}, not held {unheld}: {} free in all",
                     counters.cached(),
@@ -57,13 +62,12 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
             if beyond.share_of(active) < NOTABLE {
                 return None;
             }
+            let at_once = evidence.recording.trace.events.is_empty();
+            let held = if at_once { "is held than is" } else { "was held than was ever" };
             Some(Finding {
                 rule: "OOM002",
                 cause: None,
-                claim: format!(
-                    "{beyond} more was held than was ever in use ({:.0}%)",
-                    100.0 * beyond.share_of(active)
-                ),
+                claim: format!("{beyond} more {held} in use ({:.0}%)", 100.0 * beyond.share_of(active)),
                 evidence: vec![format!("peak in use {active}, peak held {reserved}")],
             })
         }

@@ -60,7 +60,10 @@ pub(super) fn read(
     };
     let mut bounds = LimitBounds::default();
     for group in &groups {
-        bounds.at_least = bounds.at_least.max(group.before);
+        if !options.expandable_segments {
+            // Mapping whole pages may take more than was asked for, and so more than is allowed.
+            bounds.at_least = bounds.at_least.max(group.before);
+        }
         let granted =
             group.grows && trace.events.get(group.end).is_some_and(|event| event.action == Action::Alloc);
         if let Some(segment) = segment_for(group).filter(|_| granted) {

@@ -324,13 +324,17 @@ fn parse_divisions(value: &str) -> Option<Divisions> {
     Some(Divisions(slots))
 }
 
+/// As [`parse_divisions`] reads it, in as few entries as can be.
 fn show_divisions(divisions: &Divisions) -> String {
     let slots = &divisions.0;
-    if slots.iter().all(|n| n == &slots[0]) {
+    // The first entry stands for all slots up to its own, the last for all that follow.
+    let lead = slots.iter().take_while(|n| **n == slots[0]).count() - 1;
+    let tail = slots.len() - slots.iter().rev().take_while(|n| **n == slots[15]).count();
+    if lead == 15 {
         return slots[0].to_string();
     }
-    let entries: Vec<String> =
-        slots.iter().enumerate().map(|(slot, n)| format!("{}:{n}", 1 << slot)).collect();
+    let entries = (lead..tail).map(|slot| format!("{}:{}", 1 << slot, slots[slot]));
+    let entries: Vec<String> = entries.chain([format!(">:{}", slots[15])]).collect();
     format!("[{}]", entries.join(","))
 }
 
@@ -383,8 +387,12 @@ mod tests {
         check(
             "roundup_power2_divisions:[256:1,512:2,>:8],garbage_collection_threshold:0.6",
             v,
-            "roundup_power2_divisions:[1:1,2:1,4:1,8:1,16:1,32:1,64:1,128:1,256:1,512:2,1024:8,2048:8,4096:8,\
-             8192:8,16384:8,32768:8],garbage_collection_threshold:0.6",
+            "roundup_power2_divisions:[256:1,512:2,>:8],garbage_collection_threshold:0.6",
+        );
+        check(
+            "roundup_power2_divisions:[1:2,4:8,64:4,>:2]",
+            v,
+            "roundup_power2_divisions:[1:2,2:0,4:8,8:0,16:0,32:0,64:4,>:2]",
         );
         check("pinned_num_register_threads:8,backend:native", v, "");
     }

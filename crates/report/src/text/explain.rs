@@ -10,11 +10,13 @@ use oomph_trace::Bytes;
 
 use super::heading;
 use super::style::{Align, Colour, count, counted, paragraph, table};
-use super::tune::name;
+use super::tune::{instruction, name};
 use crate::results::ExplainResult;
 
 /// How many holders are named; the others are summed up.
 const HOLDERS: usize = 8;
+/// The column of the room left after what failed.
+const ROOM: usize = 3;
 /// How many settings that do not help are listed.
 const FRUITLESS: usize = 3;
 
@@ -27,7 +29,9 @@ pub fn render(result: &ExplainResult<'_>, colour: Colour) -> String {
     out.push('\n');
     card(&mut out, result);
     out.push('\n');
-    fixes(&mut out, result, colour);
+    if heading::has_history(result.recording) {
+        fixes(&mut out, result, colour);
+    }
     paragraph(&mut out, "Check", &heading::fidelity(result.recording));
     out
 }
@@ -38,6 +42,11 @@ fn verdict(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
     let events = result.recording.trace.events.len() as u64;
     let Some(oom) = explanation.ooms.first() else {
         let peak = explanation.moment.counters.active;
+        if !heading::has_history(result.recording) {
+            let text = format!("GPU {device}: {peak} in use when the snapshot was taken");
+            let _ = writeln!(out, "{}", colour.strong(&text));
+            return;
+        }
         let text = format!("no failure on GPU {device}; the peak in use was {peak}");
         let _ = writeln!(out, "{}", colour.strong(&text));
         paragraph(
@@ -58,6 +67,10 @@ fn verdict(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
         more => format!("; {} followed", counted(more as u64 - 1, "more failure")),
     };
     paragraph(out, "When", &format!("event {} of {}{also}", count(u64::from(oom.event.0)), count(events)));
+    if let Some(failed) = explanation.moment.failed.filter(|failed| failed.segment != failed.size) {
+        let text = format!("PyTorch's message says {}, which is what it asked of the driver", failed.segment);
+        paragraph(out, "Size", &text);
+    }
 }
 
 fn findings(out: &mut String, result: &ExplainResult<'_>) {
@@ -106,8 +119,11 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
         None => (moment.counters.reserved, "held in all; no limit is known".to_owned()),
     };
     rows.retain(|(bytes, _)| *bytes > Bytes::ZERO);
-    let label =
-        if result.explanation.ooms.is_empty() { "Memory at the peak" } else { "Memory when it failed" };
+    let label = match result.explanation.ooms.first() {
+        Some(_) => "Memory when it failed",
+        None if heading::has_history(result.recording) => "Memory at the peak",
+        None => "Memory when the snapshot was taken",
+    };
     let _ = writeln!(out, "  {label}");
     let mut cells: Vec<Vec<String>> =
         rows.into_iter().map(|(bytes, what)| vec![String::new(), bytes.to_string(), what]).collect();
@@ -149,7 +165,7 @@ fn fixes(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
     };
     let _ = writeln!(out, "  {heading}");
     let limited = result.recording.ceiling().is_some();
-    let mut rows = vec![["", "peak held", "retries", "fits", "settings"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["", "peak held", "retries", "room", "fits", "settings"].map(str::to_owned).to_vec()];
     let fruitless = explanation.fixes.iter().filter(|fix| !fix.helps).take(FRUITLESS);
     for (rank, fix) in explanation.fixes.iter().filter(|fix| fix.helps).chain(fruitless).enumerate() {
         let mark = if fix.helps { (rank + 1).to_string() } else { "–".to_owned() };
@@ -162,18 +178,37 @@ fn fixes(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
             mark,
             fix.candidate.peak_reserved.to_string(),
             count(fix.candidate.retries),
+            fix.candidate.room.map_or_else(|| "-".to_owned(), |room| room.to_string()),
             fits.to_owned(),
             name(&fix.candidate),
         ]);
     }
     use Align::{Left, Right};
-    table(out, 2, &[Right, Right, Right, Left, Left], &rows);
+    let mut columns = vec![Right, Right, Right, Right, Left, Left];
+    if explanation.ooms.is_empty() {
+        // Nothing failed, so there is nothing to have room after.
+        columns.remove(ROOM);
+        for row in &mut rows {
+            row.remove(ROOM);
+        }
+    }
+    table(out, 2, &columns, &rows);
+    if limited {
+        let room = if explanation.ooms.is_empty() {
+            ""
+        } else {
+            "; room: what more such requests could take after it"
+        };
+        paragraph(
+            out,
+            "Columns",
+            &format!("peak held: with memory to spare; the others: under the limit{room}"),
+        );
+    }
     if leaks {
         paragraph(out, "Do", "find what keeps the memory of past steps alive; no setting cures growth");
     } else if let Some(best) = explanation.fixes.first().filter(|fix| fix.helps) {
-        let settings = best.candidate.options.to_string();
-        let value = if settings.is_empty() { "(unset)" } else { &settings };
-        paragraph(out, "Do", &colour.good(&format!("PYTORCH_CUDA_ALLOC_CONF={value}")));
+        paragraph(out, "Do", &colour.good(&instruction(&best.candidate)));
         for risk in risks(&best.candidate.options) {
             paragraph(out, "Mind", risk);
         }

@@ -10,23 +10,25 @@ use super::style::{count, counted, paragraph};
 pub(super) fn recording(out: &mut String, of: &Recording<'_>) {
     let origin = match of.program.origin {
         Origin::Complete => "from the start",
-        Origin::Windowed => "begun while memory was in use",
+        Origin::Windowed => "from a later point on",
     };
     let settings = of.setup.options.to_string();
     let settings = if settings.is_empty() { "default settings".to_owned() } else { settings };
-    let device = if of.trace.device < 0 { "host".to_owned() } else { format!("GPU {}", of.trace.device) };
-    paragraph(
-        out,
-        "Run",
-        &format!(
-            "{device}, {} recorded {origin}, PyTorch {}, {settings}",
-            counted(of.trace.events.len() as u64, "event"),
-            of.setup.profile.version
-        ),
-    );
+    let history = if has_history(of) {
+        format!("{} recorded {origin}", counted(of.trace.events.len() as u64, "event"))
+    } else {
+        "no history, only what is held".to_owned()
+    };
+    let (device, version) = (of.trace.device, of.setup.profile.version);
+    paragraph(out, "Run", &format!("GPU {device}, {history}, PyTorch {version}, {settings}"));
     for unknown in &of.program.unknown {
         paragraph(out, "Unknown", &describe(*unknown));
     }
+}
+
+/// Whether there is anything to replay: a bare list of segments shows one moment only.
+pub(super) fn has_history(of: &Recording<'_>) -> bool {
+    !of.trace.events.is_empty()
 }
 
 fn describe(unknown: Unknown) -> String {
@@ -62,14 +64,18 @@ pub(super) fn limit(of: &Recording<'_>) -> Option<(Bytes, String)> {
 /// How exactly the recording is reproduced.
 pub(super) fn fidelity(of: &Recording<'_>) -> String {
     match &of.fidelity.divergence {
+        None if !has_history(of) => {
+            "nothing to replay: call torch.cuda.memory._record_memory_history() at the start of the job"
+                .to_owned()
+        }
         None => {
             let addresses =
                 of.program.ops.iter().filter(|op| op.kind == oomph_engine::program::OpKind::Alloc).count();
             format!(
-                "exact: {} placed where they were recorded, {} and all {} final segments the same",
+                "exact: {} placed where they were recorded, {} and {} the same",
                 counted(addresses as u64, "allocation"),
                 counted(of.program.driver.len() as u64, "driver call"),
-                count(of.trace.segments.len() as u64),
+                counted(of.trace.segments.len() as u64, "final segment"),
             )
         }
         Some(parted) => format!(

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use oomph_engine::torch::profile::Version;
 use oomph_trace::{Bytes, Snapshot};
 
+use crate::json::in_use;
+
 use super::style::{Align, Colour, count, counted, paragraph, table};
 
 /// The whole report.
@@ -17,12 +19,12 @@ pub fn render(snapshot: &Snapshot, colour: Colour) -> String {
         "Version",
         &format!("PyTorch {} by its fields", Version::inferred_from(&snapshot.fields)),
     );
-    let settings = snapshot.settings.as_ref().and_then(|settings| settings.conf.clone());
-    let settings = match settings.as_deref() {
-        None => "not recorded",
-        Some("") => "default",
-        Some(conf) => conf,
-    };
+    let settings =
+        match snapshot.settings.as_ref().map(|settings| settings.conf.as_deref().unwrap_or_default()) {
+            None => "not recorded",
+            Some("") => "default",
+            Some(conf) => conf,
+        };
     paragraph(&mut out, "Settings", settings);
     let stacks = format!(
         "{} of {}",
@@ -34,15 +36,12 @@ pub fn render(snapshot: &Snapshot, colour: Colour) -> String {
     let mut rows = vec![["device", "events", "segments", "held", "in use"].map(str::to_owned).to_vec()];
     for trace in &snapshot.traces {
         let held: Bytes = trace.segments.iter().map(|segment| segment.size).sum();
-        let blocks = trace.segments.iter().flat_map(|segment| &segment.blocks);
-        let used: Bytes =
-            blocks.filter(|block| block.state != oomph_trace::BlockState::Free).map(|block| block.size).sum();
         rows.push(vec![
             if trace.device < 0 { "host".to_owned() } else { format!("GPU {}", trace.device) },
             count(trace.events.len() as u64),
             count(trace.segments.len() as u64),
             held.to_string(),
-            used.to_string(),
+            in_use(trace).to_string(),
         ]);
     }
     table(&mut out, 2, &[Align::Left, Align::Right, Align::Right, Align::Right, Align::Right], &rows);

@@ -13,9 +13,13 @@ pub fn render(result: &ReplayResult<'_>, colour: Colour) -> String {
     let mut out = String::new();
     let recording = result.recording;
     let verdict = match (result.as_recorded, recording.is_exact(), result.replayed.completes()) {
+        _ if !heading::has_history(recording) => "nothing to replay: the snapshot has no history".to_owned(),
         (true, true, _) => colour.good("the replay reproduces the recording exactly"),
         (true, false, _) => colour.bad("the replay departs from the recording"),
         (false, _, true) => colour.good("every request is served under these settings"),
+        (false, _, false) if result.replayed.died.is_some() => {
+            colour.bad("out of memory under these settings")
+        }
         (false, _, false) => colour.bad("out of memory under these settings too"),
     };
     let _ = writeln!(out, "{}", colour.strong(&verdict));
@@ -26,6 +30,11 @@ pub fn render(result: &ReplayResult<'_>, colour: Colour) -> String {
         let limit = result.setup.limit.or(result.setup.capacity);
         let limit = limit.map_or_else(|| "memory to spare".to_owned(), |limit| format!("limit {limit}"));
         paragraph(&mut out, "Replayed", &format!("{settings}, {limit}"));
+        if result.setup.options.garbage_collection_threshold > 0.0 && result.setup.limit.is_none() {
+            let text =
+                "garbage_collection_threshold does nothing without a memory limit: give one with --limit";
+            paragraph(&mut out, "Mind", text);
+        }
     } else if let Some((limit, source)) = heading::limit(recording) {
         paragraph(&mut out, "Limit", &format!("{limit} ({source})"));
     }
@@ -58,11 +67,11 @@ pub fn render(result: &ReplayResult<'_>, colour: Colour) -> String {
     table(&mut out, 2, &[Align::Left, Align::Right, Align::Right, Align::Right], &rows);
     out.push('\n');
     if let Some(event) = result.replayed.died.filter(|_| !result.as_recorded) {
-        paragraph(
-            &mut out,
-            "Dies",
-            &format!("at event {}, which the recording survived", count(u64::from(event.0))),
+        let text = format!(
+            "at event {}, which the recording survived; the replayed figures end there",
+            count(u64::from(event.0))
         );
+        paragraph(&mut out, "Dies", &text);
     }
     paragraph(&mut out, "Check", &heading::fidelity(recording));
     if !result.as_recorded && !recording.is_exact() {

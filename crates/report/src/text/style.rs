@@ -57,16 +57,28 @@ pub(super) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", count(n))
 }
 
-/// Lines of at most `width` characters, broken at spaces; a longer word stands alone, uncut.
+/// Lines of at most `width` characters, broken at spaces but not before a unit; a longer word stands alone, uncut.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
+        let is_unit =
+            ["B", "KiB", "MiB", "GiB"].contains(&word.trim_end_matches(|c: char| !c.is_alphabetic()));
+        match words.last_mut().filter(|_| is_unit) {
+            Some(number) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            None => words.push(word.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(word),
         }
     }
     lines
@@ -147,5 +159,6 @@ mod tests {
     #[test]
     fn words_are_never_cut() {
         assert_eq!(wrapped("a bb /a/very/long/path c", 6), ["a bb", "/a/very/long/path", "c"]);
+        assert_eq!(wrapped("largest 14.00 MiB), then", 13), ["largest", "14.00 MiB),", "then"]);
     }
 }

@@ -68,6 +68,11 @@ pub fn render(result: &TuneResult<'_>, all: bool, colour: Colour) -> String {
     }
     out.push('\n');
     explain_best(&mut out, result);
+    if let Some(growth) = &result.growth {
+        let text =
+            format!("memory in use grows by {} with every step: no setting cures that", growth.per_step);
+        paragraph(&mut out, "But", &text);
+    }
     paragraph(
         &mut out,
         "Columns",
@@ -104,9 +109,7 @@ fn explain_best(out: &mut String, result: &TuneResult<'_>) {
         why.push_str("; under the limit it completes, which the recorded run did not");
     }
     paragraph(out, "Why", &why);
-    let settings = best.options.to_string();
-    let value = if settings.is_empty() { "(unset)" } else { &settings };
-    paragraph(out, "Do", &format!("PYTORCH_CUDA_ALLOC_CONF={value}"));
+    paragraph(out, "Do", &instruction(best));
     for risk in risks(&best.options) {
         paragraph(out, "Mind", risk);
     }
@@ -120,4 +123,14 @@ fn need(candidate: &Candidate) -> String {
 pub(super) fn name(candidate: &Candidate) -> String {
     let settings = candidate.options.to_string();
     if settings.is_empty() { "defaults".to_owned() } else { settings }
+}
+
+/// What to type to get these settings.
+pub(super) fn instruction(candidate: &Candidate) -> String {
+    let settings = candidate.options.to_string();
+    if settings.is_empty() {
+        "unset PYTORCH_CUDA_ALLOC_CONF".to_owned()
+    } else {
+        format!("PYTORCH_CUDA_ALLOC_CONF={settings}")
+    }
 }

@@ -32,7 +32,7 @@ fn device(snapshot: &Snapshot, trace: &Trace) {
     let search = Search::new(&recording, None);
     let candidates = settings(&recording).iter().map(|options| search.evaluate(options)).collect::<Vec<_>>();
     let best = best(&candidates);
-    let tuned = TuneResult { recording: &recording, limit: search.limit, candidates, best };
+    let tuned = TuneResult { recording: &recording, limit: search.limit, candidates, best, growth: None };
     assert!(!text::tune::render(&tuned, true, Colour::Off).is_empty());
     assert!(!json::document(vec![json::tune(&tuned)]).is_empty());
 

@@ -1,0 +1,267 @@
+//! How the command behaves towards people and programs: exit codes, one-line errors, files, pipes, colour.
+
+#![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn fixture(name: &str) -> String {
+    root().join(format!("fixtures/{name}/snapshot.pickle.gz")).to_str().unwrap().to_owned()
+}
+
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_oomph"));
+    command.args(words).env_remove("NO_COLOR").env("TERM", "xterm");
+    command
+}
+
+fn run(words: &[&str]) -> Output {
+    command(words).output().unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// A folder of its own for a test's files.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The exit code and the one line on standard error.
+#[track_caller]
+fn check_fails(words: &[&str], code: i32, expected: &str) {
+    let output = run(words);
+    let error = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!((output.status.code(), error.trim_end()), (Some(code), expected), "{words:?}");
+    assert_eq!(out(&output), "", "{words:?}");
+}
+
+#[test]
+fn a_bad_input_is_one_line_and_exit_code_1() {
+    let folder = folder("bad-input");
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let empty = file("empty", b"");
+    let code = file("code.pickle", b"\x80\x04cos\nsystem\n.");
+    let number = file("number.pickle", b"\x80\x04K\x01.");
+    let nothing = file("nothing.pickle", b"\x80\x04].");
+    check_fails(
+        &["no-such-file.pickle"],
+        1,
+        "oomph: cannot open no-such-file.pickle: No such file or directory (os error 2)",
+    );
+    let where_ = folder.to_str().unwrap();
+    check_fails(
+        &["explain", where_],
+        1,
+        &format!("oomph: {where_} is a directory: name a snapshot file in it"),
+    );
+    for (path, part) in [
+        (&empty, "is empty"),
+        (&code, "asks to run code"),
+        (&number, "no memory snapshot"),
+        (&nothing, "holds no memory and no events"),
+    ] {
+        let output = run(&["replay", path]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_snapshot_without_history_is_explained_and_not_tuned() {
+    // A bare list of segments, as torch.cuda.memory_snapshot() gives it: one segment with one block in use.
+    let folder = folder("bare");
+    let path = folder.join("bare.pickle");
+    fs::write(&path, bare_segment_list()).unwrap();
+    let file = path.to_str().unwrap();
+    let expected = "\
+GPU 0: 512 B in use when the snapshot was taken
+  Run      GPU 0, no history, only what is held, PyTorch 2.1, default settings
+  Also     2.00 MiB more is held than is in use (409500%) [OOM002]
+           peak in use 512 B, peak held 2.00 MiB
+
+  Memory when the snapshot was taken
+        512 B  in use; no stacks were recorded
+     2.00 MiB  cached beside blocks in use: cannot be given back
+  =  2.00 MiB  held in all; no limit is known
+
+  Check    nothing to replay: call torch.cuda.memory._record_memory_history() at
+           the start of the job
+";
+    assert_eq!(out(&run(&[file])), expected);
+    check_fails(
+        &["tune", file],
+        1,
+        &format!(
+            "oomph: {file}: nothing to tune, the snapshot has no history: \
+             call _record_memory_history() at the start of the job"
+        ),
+    );
+}
+
+/// Protocol 2, written by hand: `[{device, address, total_size, stream, segment_type, segment_pool_id, is_expandable,
+/// blocks: [{address, size, requested_size, state}, …]}]`.
+fn bare_segment_list() -> Vec<u8> {
+    let mut out = b"\x80\x02](}(".to_vec();
+    let text = |out: &mut Vec<u8>, text: &str| {
+        out.push(b'X');
+        out.extend((text.len() as u32).to_le_bytes());
+        out.extend(text.as_bytes());
+    };
+    let number = |out: &mut Vec<u8>, n: i32| {
+        out.push(b'J');
+        out.extend(n.to_le_bytes());
+    };
+    for (key, value) in [("device", 0), ("address", 0x1000_0000), ("total_size", 2 << 20), ("stream", 0)] {
+        text(&mut out, key);
+        number(&mut out, value);
+    }
+    text(&mut out, "segment_type");
+    text(&mut out, "small");
+    text(&mut out, "segment_pool_id");
+    out.extend(b"K\x00K\x00\x86");
+    text(&mut out, "is_expandable");
+    out.push(0x89);
+    text(&mut out, "blocks");
+    out.extend(b"](");
+    for (address, size, state) in
+        [(0x1000_0000, 512, "active_allocated"), (0x1000_0200, (2 << 20) - 512, "inactive")]
+    {
+        out.extend(b"}(");
+        for (key, value) in [("address", address), ("size", size), ("requested_size", size)] {
+            text(&mut out, key);
+            number(&mut out, value);
+        }
+        text(&mut out, "state");
+        text(&mut out, state);
+        out.push(b'u');
+    }
+    out.extend(b"eue.");
+    out
+}
+
+#[test]
+fn a_mistake_in_the_command_line_is_exit_code_2() {
+    let streams = fixture("streams");
+    check_fails(
+        &["replay", &streams, "--set", "expandable_segment:True"],
+        2,
+        "oomph: PyTorch has no allocator setting `expandable_segment`, did you mean `expandable_segments`?",
+    );
+    check_fails(
+        &["replay", &streams, "--set", "throw_on_cudamalloc_oom:True"],
+        2,
+        "oomph: `throw_on_cudamalloc_oom` came with PyTorch 2.12; this replay is of 2.11: pass --profile 2.12 to try it",
+    );
+    for words in [
+        &["tunr", "x"][..],
+        &["tune"],
+        &["tune", &streams, "--limit", "12 parsecs"],
+        &["replay", &streams, "--profile", "9"],
+    ] {
+        assert_eq!(run(words).status.code(), Some(2), "{words:?}");
+    }
+    let typo = String::from_utf8(run(&["tunr", "x"]).stderr).unwrap();
+    assert!(typo.contains("'tune'"), "{typo}");
+}
+
+#[test]
+fn a_file_alone_is_explained() {
+    let file = fixture("fragmentation-oom");
+    assert_eq!(out(&run(&[&file])), out(&run(&["explain", &file])));
+}
+
+#[test]
+fn packing_and_standard_input_make_no_difference() {
+    let folder = folder("packing");
+    let packed = fs::read(fixture("streams")).unwrap();
+    let mut plain = Vec::new();
+    std::io::copy(&mut flate2::read::GzDecoder::new(packed.as_slice()), &mut plain).unwrap();
+    let zstd = zstd::encode_all(plain.as_slice(), 3).unwrap();
+    let expected = out(&run(&["replay", &fixture("streams"), "--json"]));
+    for (name, bytes) in [("plain", &plain), ("gzip", &packed), ("zstd", &zstd)] {
+        let path = folder.join(name);
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(out(&run(&["replay", path.to_str().unwrap(), "--json"])), expected, "{name}");
+        let mut child =
+            command(&["replay", "-", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(bytes).unwrap();
+        assert_eq!(out(&child.wait_with_output().unwrap()), expected, "{name} on standard input");
+    }
+}
+
+#[test]
+fn an_output_file_is_not_overwritten_unless_asked() {
+    let path = folder("output").join("result.json");
+    let (file, target) = (fixture("streams"), path.to_str().unwrap());
+    let words = ["replay", &file, "--json", "-o", target];
+    assert!(run(&words).status.success());
+    let written = fs::read_to_string(&path).unwrap();
+    assert_eq!(written, out(&run(&["replay", &file, "--json"])));
+    check_fails(&words, 1, &format!("oomph: {target} exists: pass --force to overwrite it"));
+    fs::write(&path, "x".repeat(100_000)).unwrap();
+    assert!(run(&[&words[..], &["--force"]].concat()).status.success());
+    assert_eq!(fs::read_to_string(&path).unwrap(), written);
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let mut child = command(&["explain", &fixture("fragmentation-oom")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(0), String::new()));
+}
+
+#[test]
+fn colour_is_for_terminals_and_those_who_ask() {
+    let file = fixture("fragmentation-oom");
+    assert!(!out(&run(&[&file])).contains('\x1b'));
+    assert!(out(&run(&[&file, "--color", "always"])).contains('\x1b'));
+    assert!(!out(&run(&[&file, "--color", "never"])).contains('\x1b'));
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    for verb in ["explain", "replay", "tune"] {
+        let words = [verb, &fixture("kvcache-oom"), "--json"];
+        assert_eq!(out(&run(&words)), out(&run(&words)), "{verb}");
+    }
+}
+
+#[test]
+fn a_limit_that_could_have_been_the_runs_own_is_checked_and_another_is_a_what_if() {
+    let file = fixture("gpt2-checkpointing-tight");
+    // It ran under 18,253,611,008 bytes, which it never reached, so the recording cannot show it.
+    let own = out(&run(&["replay", &file, "--limit", "18253611008", "--json"]));
+    assert!(own.contains("\"exact\": true") && own.contains("\"limit_source\": \"given\""), "{own}");
+    let other = out(&run(&["replay", &file, "--limit", "16GiB", "--json"]));
+    assert!(!other.contains("fidelity") && other.contains("\"limit\": 17179869184"), "{other}");
+}
+
+#[test]
+fn completions_and_the_manual_are_made() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(out(&run(&["completions", shell])).contains("oomph"), "{shell}");
+    }
+    assert!(out(&run(&["man"])).starts_with(".ie"));
+}
