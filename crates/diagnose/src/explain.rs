@@ -156,7 +156,7 @@ fn fixes(candidates: &[Candidate]) -> Vec<Fix> {
     fixes.sort_by_key(|fix| {
         let candidate = &fix.candidate;
         let (close, worse) = match (most_room, candidate.room) {
-            (Some(most), Some(room)) => (room.0 as f64 >= most.0 as f64 * 0.9, most - room),
+            (Some(most), Some(room)) => (room.0 as f64 >= most.0 as f64 * 0.9, most.saturating_sub(room)),
             _ => (candidate.peak_reserved.0 as f64 <= lowest.0 as f64 * 1.02, candidate.peak_reserved),
         };
         let order = if close { (candidate.options.keys(), candidate.peak_reserved) } else { (0, worse) };
