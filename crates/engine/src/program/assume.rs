@@ -68,13 +68,12 @@ impl Assumptions {
         let free = guess.room - guess.size;
         let needed = block_size(request.size, &setup.options.roundup_power2_divisions, &setup.profile);
         let longer = free.saturating_sub(needed.saturating_sub(MIN_BLOCK));
-        let known =
-            self.lengths.get(&guess.addr).map_or(Bytes::ZERO, |length| guess.size.saturating_sub(*length));
-        if longer == Bytes::ZERO || longer + known > SMALL_LIMIT {
+        let length = guess.size + longer;
+        if longer == Bytes::ZERO || length > guess.least + SMALL_LIMIT {
             return None;
         }
         let mut revised = self.clone();
-        revised.lengths.insert(guess.addr, guess.size + longer);
+        revised.lengths.insert(guess.addr, length);
         Some(revised)
     }
 

@@ -214,6 +214,12 @@ fn refusals_of_ooms(
             _ => {}
         }
     }
+    if let (Some(Refusal::Device { capacity }), Some(below)) = (bounds.refusal, bounds.below)
+        && below <= capacity
+    {
+        // Less than the card could give was refused at another time, so that was not the card.
+        bounds.refusal = Some(Refusal::Limit);
+    }
     if bounds.refusal.is_none() && groups.iter().any(|(_, meaning)| *meaning == Meaning::Pressure) {
         bounds.refusal = Some(Refusal::Unnamed);
     }

@@ -176,10 +176,10 @@ impl Held {
                     continue;
                 }
                 push_free(&mut blocks, Bytes(alloc.addr.0 - at.0));
-                let (size, is_guess) = block_length(alloc, room, &run, &starts, options, profile);
-                let size = assumptions.lengths.get(&alloc.addr).map_or(size, |assumed| (*assumed).min(room));
+                let (least, is_guess) = block_length(alloc, room, &run, &starts, options, profile);
+                let size = assumptions.lengths.get(&alloc.addr).map_or(least, |assumed| (*assumed).min(room));
                 if is_guess {
-                    guessed.push(GuessedLength { addr: alloc.addr, size, room });
+                    guessed.push(GuessedLength { addr: alloc.addr, least, size, room });
                 }
                 let state = if alloc.pending { State::PendingFree } else { State::Allocated };
                 blocks.push(SeedBlock { size, requested: alloc.requested.min(size), state });

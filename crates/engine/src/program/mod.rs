@@ -160,6 +160,8 @@ pub(crate) struct UnownedSegment {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GuessedLength {
     pub(crate) addr: Addr,
+    /// The least it can be.
+    pub(crate) least: Bytes,
     /// As guessed.
     pub(crate) size: Bytes,
     /// Up to the next block in use.
