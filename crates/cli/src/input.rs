@@ -9,7 +9,6 @@ use oomph_engine::recording::{Known, Recording};
 use oomph_trace::{Bytes, Snapshot, read_snapshot};
 
 use crate::args::Source;
-use crate::read_ahead::ReadAhead;
 
 /// The snapshot in a file, or on standard input for `-`.
 ///
@@ -17,13 +16,13 @@ use crate::read_ahead::ReadAhead;
 pub(crate) fn snapshot(path: &Path) -> Result<&'static Snapshot> {
     let name = path.display();
     let snapshot = if path == Path::new("-") {
-        read_snapshot(ReadAhead::new(io::stdin())).context("standard input")?
+        read_snapshot(io::stdin().lock()).context("standard input")?
     } else {
         let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
         if file.metadata().is_ok_and(|found| found.is_dir()) {
             bail!("{name} is a directory: name a snapshot file in it");
         }
-        read_snapshot(ReadAhead::new(file)).with_context(|| name.to_string())?
+        read_snapshot(file).with_context(|| name.to_string())?
     };
     if snapshot.traces.is_empty() {
         bail!(

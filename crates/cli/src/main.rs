@@ -4,7 +4,6 @@ mod args;
 mod input;
 mod output;
 mod parallel;
-mod read_ahead;
 mod verbs;
 
 use std::process::ExitCode;

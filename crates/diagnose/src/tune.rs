@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
         Candidate {
             options: options.clone(),
             peak_reserved: spare.peaks.reserved.bytes,
-            room: self.room(options).filter(|_| limited.completes()),
+            room: if limited.completes() { self.room(options) } else { None },
             smallest_limit: None,
             completes: limited.completes(),
             retries: limited.tally.retries,
