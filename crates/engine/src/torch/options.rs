@@ -1,6 +1,6 @@
 //! The options of `PYTORCH_CUDA_ALLOC_CONF`, as replay understands them.
 //!
-//! To add an option: a field of [`Options`], a row of [`KEYS`], an arm in [`Options::set`] and in `Display`;
+//! To add an option: a field of [`Options`], a row of `KEYS`, an arm in [`Options::set`] and in `Display`;
 //! then the policy reads the field where PyTorch reads the option.
 
 use std::fmt;
