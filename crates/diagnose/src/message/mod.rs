@@ -1,0 +1,129 @@
+//! From the text of an error, or a log of any size, to what ran out of memory, why, where, and what helps.
+//!
+//! In reading order: the stretches of a log that may hold a report ([`scan`], cleaned by `clean`), the readers of
+//! messages (one file a family), what they found in one report after the other, the cause by arithmetic, the place
+//! by its traceback, and fixes.
+//!
+//! ```
+//! let log = "RuntimeError: CUDA out of memory. Tried to allocate 9.80 GiB (GPU 0; 14.76 GiB total capacity; \
+//!            9.94 GiB already allocated; 3.89 GiB free; 160.79 MiB cached)";
+//! let read = oomph_diagnose::message::read(log.as_bytes()).unwrap();
+//! assert_eq!(read.ooms[0].verdict.cause.name(), "capacity");
+//! ```
+
+mod arrays;
+mod assemble;
+mod cause;
+mod clean;
+mod context;
+mod disguised;
+mod facts;
+mod fixes;
+mod host;
+mod jax;
+mod phrases;
+mod place;
+mod processes;
+mod pytorch;
+mod pytorch_plain;
+mod report;
+mod scan;
+mod serving;
+mod size;
+mod tensorflow;
+mod text;
+mod traceback;
+mod verdict;
+
+use std::io::{self, BufRead};
+
+pub use facts::{Facts, Framework, Process};
+pub use fixes::{Fix, Known};
+pub use place::{Phase, Place, Shape};
+pub use scan::Extent;
+pub use verdict::{Cause, Confidence, Verdict};
+
+/// Reports kept of one log; further ones are counted.
+const KEPT: usize = 256;
+
+/// What a log says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    /// The reports: the culprit first, then the others in the order of the log. Empty: the text is no report of
+    /// memory that ran out.
+    pub ooms: Vec<Oom>,
+    /// How many more there were.
+    pub further: u64,
+    /// How much was read.
+    pub extent: Extent,
+}
+
+/// One report of memory that ran out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Oom {
+    /// Who wrote it.
+    pub framework: Framework,
+    /// Its part in the log.
+    pub role: Role,
+    /// Its line in the input, from 1.
+    pub line: u64,
+    /// The first byte of that line.
+    pub offset: u64,
+    /// The exception's class, as printed.
+    pub class: Option<String>,
+    /// The versions that word it this way.
+    pub writer: Option<&'static str>,
+    /// Its numbers.
+    pub facts: Facts,
+    /// The cause.
+    pub verdict: Verdict,
+    /// Where in the program.
+    pub place: Option<Place>,
+    /// A known shape of failure.
+    pub shape: Option<Shape>,
+    /// Changes: those that help, best first, then those that do not.
+    pub fixes: Vec<Fix>,
+    /// The message, cut to a line or two.
+    pub text: String,
+}
+
+/// The part a report plays in its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The first failure.
+    Culprit,
+    /// A failure after the first, most likely because of it.
+    Follows,
+    /// No failure: something was tried and done without.
+    Warning,
+}
+
+impl Role {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Culprit => "culprit",
+            Role::Follows => "follows",
+            Role::Warning => "warning",
+        }
+    }
+}
+
+/// Reads any bytes. Memory is bounded whatever the input, time is linear in it. The only error is the input's own.
+pub fn read(input: impl BufRead) -> io::Result<Log> {
+    let mut log = Log::default();
+    let mut further = 0;
+    let extent = scan::excerpts(input, |excerpt| {
+        for oom in assemble::ooms(excerpt) {
+            if log.ooms.len() < KEPT {
+                log.ooms.push(oom);
+            } else {
+                further += 1;
+            }
+        }
+    })?;
+    assemble::assign_roles(&mut log.ooms);
+    log.further = further;
+    log.extent = extent;
+    Ok(log)
+}
