@@ -15,8 +15,8 @@ const NEAR: usize = 4;
 /// As much of a message is shown.
 const SHOWN: usize = 600;
 
-/// Every report of an excerpt, in order.
-pub(super) fn ooms(excerpt: &Excerpt) -> Vec<Oom> {
+/// The first reports of an excerpt, in order.
+pub(super) fn ooms(excerpt: &Excerpt, most: usize) -> Vec<Oom> {
     let text = &excerpt.text;
     let part = &text.flat[excerpt.from..];
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn ooms(excerpt: &Excerpt) -> Vec<Oom> {
     }
     host::lines(text, excerpt.from, &mut found);
     let reports = distinct(text, found);
-    reports.into_iter().map(|report| oom(text, report)).collect()
+    reports.into_iter().take(most).map(|report| oom(text, report)).collect()
 }
 
 /// Each failure once: the fullest of the messages about it, with what only the others say.

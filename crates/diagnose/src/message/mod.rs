@@ -1,6 +1,6 @@
 //! From the text of an error, or a log of any size, to what ran out of memory, why, where, and what helps.
 //!
-//! In reading order: the stretches of a log that may hold a report ([`scan`], cleaned by `clean`), the readers of
+//! In reading order: the stretches of a log that may hold a report (`scan`, cleaned by `clean`), the readers of
 //! messages (one file a family), what they found in one report after the other, the cause by arithmetic, the place
 //! by its traceback, and fixes.
 //!
@@ -43,7 +43,7 @@ pub use place::{Phase, Place, Shape};
 pub use scan::Extent;
 pub use verdict::{Cause, Confidence, Verdict};
 
-/// Reports kept of one log; further ones are counted.
+/// Reports kept of one log.
 const KEPT: usize = 256;
 
 /// What a log says.
@@ -52,8 +52,8 @@ pub struct Log {
     /// The reports: the culprit first, then the others in the order of the log. Empty: the text is no report of
     /// memory that ran out.
     pub ooms: Vec<Oom>,
-    /// How many more there were.
-    pub further: u64,
+    /// How many further stretches of the log may hold reports; with this many at hand they were not read.
+    pub unread: u64,
     /// How much was read.
     pub extent: Extent,
 }
@@ -112,18 +112,16 @@ impl Role {
 /// Reads any bytes. Memory is bounded whatever the input, time is linear in it. The only error is the input's own.
 pub fn read(input: impl BufRead) -> io::Result<Log> {
     let mut log = Log::default();
-    let mut further = 0;
+    let mut unread = 0;
     let extent = scan::excerpts(input, |excerpt| {
-        for oom in assemble::ooms(excerpt) {
-            if log.ooms.len() < KEPT {
-                log.ooms.push(oom);
-            } else {
-                further += 1;
-            }
+        if log.ooms.len() < KEPT {
+            log.ooms.extend(assemble::ooms(excerpt, KEPT - log.ooms.len()));
+        } else {
+            unread += 1;
         }
     })?;
     assemble::assign_roles(&mut log.ooms);
-    log.further = further;
+    log.unread = unread;
     log.extent = extent;
     Ok(log)
 }

@@ -82,7 +82,11 @@ fn bfc(text: &str, found: &mut Vec<Report>) {
             .rev()
             .find(|report| report.span.start < stats.start && report.facts.allocated.is_none());
         match near {
-            Some(report) => (report.facts.total, report.facts.allocated) = (total, in_use),
+            Some(report) => {
+                (report.facts.total, report.facts.allocated) = (total, in_use);
+                // The dump belongs to the message, and the exception comes right behind it.
+                report.span.end = stats.start + message.trim_end().rfind("InUse").unwrap_or_default();
+            }
             None => {
                 let mut report = Report::new(stats, Framework::TensorFlow, Kind::Numbers);
                 (report.facts.total, report.facts.allocated) = (total, in_use);

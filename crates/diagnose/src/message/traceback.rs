@@ -1,6 +1,11 @@
 //! Tracebacks: Python's, IPython's old and recent ones, with whatever stood in front of their lines.
 
-use super::text::{Text, after, find};
+use super::text::{Text, after, around, find};
+
+/// Lines from a message in which its traceback is looked for.
+const REACH: usize = 400;
+/// Bytes before a message in which the failure it was handling is looked for.
+const HANDLED: usize = 32 << 10;
 
 /// A frame of a traceback.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,17 +21,9 @@ pub(super) struct Frame {
 /// none, of the first below. Only lines of the message's own stream count.
 pub(super) fn frames(text: &Text, message: usize) -> Vec<Frame> {
     let line = text.line_of(message);
-    let above = read(
-        text,
-        (0..line)
-            .rev()
-            .take_while(|index| !ends_above(text, *index, line))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev(),
-        line,
-    );
-    if above.is_empty() { read(text, line + 1..text.len(), line) } else { above }
+    let reach = (line.saturating_sub(REACH)..line).rev().take_while(|index| !ends_above(text, *index, line));
+    let above = read(text, line - reach.count()..line, line);
+    if above.is_empty() { read(text, line + 1..text.len().min(line + REACH), line) } else { above }
 }
 
 /// Whether a traceback above cannot reach past this line: another exception ended there.
@@ -117,7 +114,7 @@ fn name(function: &str) -> String {
 
 /// Whether a message was written while an earlier one was being handled.
 pub(super) fn is_within_handler(text: &Text, message: usize) -> bool {
-    let before = &text.flat[..message];
+    let before = &text.flat[around(&text.flat, &(message..message), HANDLED, 0)];
     let Some(handling) = before.rfind("During handling of the above exception") else { return false };
     find(&before[..handling], "out of memory").is_some()
 }

@@ -1,0 +1,274 @@
+//! Wordings, wrappings and prefixes beyond the labelled messages: what is read from each, in one line.
+
+use oomph_diagnose::message::{Oom, read};
+
+/// `framework cause tried= total= …`, the numbers that are there.
+fn shown(oom: &Oom) -> String {
+    let facts = &oom.facts;
+    let numbers = [
+        ("tried", facts.tried),
+        ("total", facts.total),
+        ("allocated", facts.allocated),
+        ("reserved", facts.reserved),
+        ("free", facts.free),
+        ("other", facts.other_process),
+        ("allowed", facts.allowed),
+        ("private", facts.private_pools),
+    ];
+    let numbers =
+        numbers.iter().filter_map(|(name, bytes)| bytes.map(|bytes| format!(" {name}={}", bytes.0)));
+    format!("{} {}{}", oom.framework.name(), oom.verdict.cause.name(), numbers.collect::<String>())
+}
+
+fn check(text: &str, expected: &[&str]) {
+    let log = read(text.as_bytes()).expect("memory can be read");
+    let found: Vec<String> = log.ooms.iter().map(shown).collect();
+    assert_eq!(found, expected, "\n{text:.400}");
+}
+
+const V1: &str = "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 1; 8.00 GiB total capacity; \
+                  7.00 GiB already allocated; 10.00 MiB free; 7.00 GiB reserved in total by PyTorch)";
+const V1_READ: &str =
+    "pytorch capacity tried=20971520 total=8589934592 allocated=7516192768 reserved=7516192768 free=10485760";
+
+#[test]
+fn one_message_reads_the_same_however_it_was_logged() {
+    let wrapped: Vec<String> =
+        V1.as_bytes().chunks(37).map(|part| String::from_utf8_lossy(part).into_owned()).collect();
+    let json = format!(
+        "{{\"time\": 1, \"log\": \"Traceback (most recent call last):\\n  File \\\"a.py\\\", line 1, in f\\n{V1}\\n\"}}"
+    );
+    let utf16: Vec<u8> = V1.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for text in [
+        V1.to_owned(),
+        format!("[rank3]: {V1}"),
+        format!("\u{1b}[31m{V1}\u{1b}[0m"),
+        format!("2024-05-01T10:00:00.123Z stderr F {V1}"),
+        format!("trainer-1  | {V1}\r\n"),
+        format!(" 10%|#  | 1/10\r 20%|##  | 2/10\r{V1}"),
+        format!("E0501 10:00:00.000 {V1}"),
+        format!("> {V1}"),
+        format!("(RayTrainWorker pid=123, ip=10.0.0.1) {V1}"),
+        V1.replace(". ", ".\n").replace("out of ", "out of\n").replace("; ", ";\n"),
+        V1.replace("; ", ";\n[rank3]: "),
+        wrapped[..3].join("\n") + &wrapped[3..].concat(),
+        json,
+    ] {
+        check(&text, &[V1_READ]);
+    }
+    let log = read(utf16.as_slice()).expect("memory can be read");
+    assert_eq!(log.ooms.iter().map(shown).collect::<Vec<_>>(), [V1_READ]);
+}
+
+#[test]
+fn every_version_of_pytorch_is_read() {
+    check(
+        "CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 8.00 GiB total capacity; 3.00 GiB already allocated; \
+         4.00 GiB free; 4.00 GiB allowed; 3.50 GiB reserved in total by PyTorch)",
+        &[
+            "pytorch fragmentation tried=1073741824 total=8589934592 allocated=3221225472 reserved=3758096384 free=4294967296 allowed=4294967296",
+        ],
+    );
+    let modern = |processes: &str, private: &str| {
+        format!(
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 2 has a total capacity of \
+             79.15 GiB of which 100.00 MiB is free. {processes}Of the allocated memory 30.00 GiB is allocated by PyTorch, \
+             {private}and 512.00 MiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large \
+             try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation."
+        )
+    };
+    let numbers =
+        "tried=2147483648 total=84986665370 allocated=32212254720 reserved=32749125632 free=104857600";
+    check(
+        &modern(
+            "Process 11 has 48.00 GiB memory in use. Including non-PyTorch memory, this process has 31.00 GiB memory in use. ",
+            "",
+        ),
+        &[&format!("pytorch other_process {numbers} other=51539607552")],
+    );
+    // In a container the process lists itself by number: the one that holds what its allocator reserved.
+    check(
+        &modern("Process 11 has 48.00 GiB memory in use. Process 12 has 31.00 GiB memory in use. ", ""),
+        &[&format!("pytorch other_process {numbers} other=51539607552")],
+    );
+    check(
+        &modern(
+            "Process 12 has 79.00 GiB memory in use. ",
+            "with 80.00 MiB allocated in private pools (e.g., CUDA Graphs), ",
+        ),
+        &[&format!("pytorch capacity {numbers} private=83886080")],
+    );
+    check(
+        &modern(
+            "Including non-PyTorch memory, this process has 31.00 GiB memory in use. 31.00 GiB allowed; ",
+            "",
+        ),
+        &[&format!("pytorch capacity {numbers} allowed=33285996544")],
+    );
+    check(
+        "CUDA out of memory. Allocation was preemptively rejected because it would exceed per_process_memory_fraction limit. Requested size: 2.00 MiB",
+        &["pytorch capacity tried=2097152"],
+    );
+    check(
+        "[W501 10:00:00.0 CUDACachingAllocator.cpp:1] memory allocation failed with OOM on device 0 while trying to allocate 2097152 bytes (free: 1048576, total: 1073741824).\n\
+         torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 1.00 GiB of which 1.00 MiB is free. \
+         Of the allocated memory 900.00 MiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
+        &[
+            "pytorch capacity tried=2097152 total=1073741824 allocated=943718400 reserved=943718400 free=1048576",
+        ],
+    );
+    check("torch.cuda.OutOfMemoryError: CUDA out of memory.", &["pytorch unknown"]);
+    check(
+        "RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.",
+        &["pytorch disguised"],
+    );
+    check(
+        "RuntimeError: MPS backend out of memory (MPS allocated: 1.00 GB, other allocations: 1.00 GB, max allowed: 9.00 GB). Tried to allocate 256 bytes on shared pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable",
+        &["pytorch unknown tried=256 total=9663676416 allocated=1073741824"],
+    );
+    check(
+        "torch.OutOfMemoryError: Allocation on device 1 would exceed allowed memory. (out of memory)\n\
+         Currently allocated     : 5.00 GiB\nRequested               : 4.00 GiB\nDevice limit            : 8.00 GiB\n\
+         Free (according to CUDA): 2.00 GiB\nPyTorch limit (set by user-supplied memory fraction)\n                        : 6.00 GiB",
+        &[
+            "pytorch capacity tried=4294967296 total=8589934592 allocated=5368709120 free=2147483648 allowed=6442450944",
+        ],
+    );
+}
+
+#[test]
+fn other_frameworks_are_read() {
+    for (text, expected) in [
+        (
+            "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`",
+            "vllm disguised",
+        ),
+        (
+            "ValueError: Free memory on device (5.50/24.00 GiB) on startup is less than desired GPU memory utilization (0.9, 21.00 GiB).",
+            "vllm other_process tried=22548578304 total=25769803776 free=5905580032",
+        ),
+        (
+            "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (7.50 GiB).",
+            "vllm capacity tried=17179869184 free=8053063680",
+        ),
+        (
+            "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 1,073,741,824 bytes (allocated so far: 2,147,483,648 bytes, limit set to: 3,000,000,000 bytes).",
+            "cupy capacity tried=1073741824 total=3000000000 allocated=2147483648",
+        ),
+        (
+            "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /rmm/include/rmm/mr/device/cuda_memory_resource.hpp:70: cudaErrorMemoryAllocation out of memory",
+            "rmm capacity",
+        ),
+        (
+            "BFCArena::AllocateRawInternal(size_t, bool) Available memory of 0 is smaller than requested bytes of 4096",
+            "onnxruntime capacity tried=4096 free=0",
+        ),
+        (
+            "XlaRuntimeError: RESOURCE_EXHAUSTED: Error loading program: Attempting to allocate 4.50G. That was not possible. There are 2.25G free.; (0x0x0_HBM0)",
+            "tpu capacity tried=4831838208 free=2415919104",
+        ),
+        (
+            "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2.50GiB.",
+            "jax unknown tried=2684354560",
+        ),
+        (
+            "ResourceExhaustedError: OOM when allocating tensor with shape[2,3,1024] and type half on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:Mul]",
+            "tensorflow capacity tried=12288",
+        ),
+        (
+            "failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY: out of memory; total memory reported: 11996954624",
+            "tensorflow other_process total=11996954624",
+        ),
+        (
+            "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 512.00 MiB on device 0: cudaMalloc failed: out of memory\nllama_kv_cache_init: failed to allocate buffer for kv cache",
+            "llama.cpp capacity tried=536870912",
+        ),
+        (
+            "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array with shape (1000000000,) and data type float64",
+            "numpy host_memory tried=8000000000",
+        ),
+        (
+            "RuntimeError: [enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 1024 bytes. Error code 12 (Cannot allocate memory)",
+            "pytorch-cpu host_memory tried=1024",
+        ),
+        (
+            "Memory cgroup out of memory: Killed process 12 (python) total-vm:1kB, anon-rss:1kB",
+            "linux-oom-killer host_memory",
+        ),
+        ("slurmstepd: error: Detected 3 oom-kill event(s) in step 1.batch cgroup.", "slurm host_memory"),
+        ("    State:  Terminated\n      Reason:  OOMKilled\n      Exit Code:  137", "kubernetes host_memory"),
+        ("run.sh: line 3: 4242 Killed                  python train.py", "system host_memory"),
+        (
+            "OSError: [WinError 1455] The paging file is too small for this operation to complete.",
+            "python host_memory",
+        ),
+        ("RuntimeError: Unable to find a valid cuDNN algorithm to run convolution", "pytorch disguised"),
+        (
+            "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+            "pytorch disguised",
+        ),
+    ] {
+        check(text, &[expected]);
+    }
+}
+
+#[test]
+fn a_whole_dump_of_tensorflow_is_one_report() {
+    let line = "2020-01-01 00:00:03.000000: I tensorflow/core/common_runtime/bfc_allocator.cc:1]";
+    let mut log = format!(
+        "{line} Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.00GiB (rounded to 1073741824)requested by op Mul\n"
+    );
+    for bin in 0..21 {
+        log += &format!(
+            "{line} Bin ({}): \tTotal Chunks: 1, Chunks in use: 1. 1.0KiB allocated for chunks.\n",
+            256 << bin
+        );
+    }
+    for chunk in 0..20_000 {
+        log += &format!("{line} InUse at 7f{chunk:010x} of size 256 next 1\n");
+    }
+    log += &format!(
+        "{line} Sum Total of in-use chunks: 7.50GiB\n{line} total_region_allocated_bytes_: 8589934592 memory_limit_: 8589934592 available bytes: 0\n{line} Stats: \nLimit:                      8589934592\nInUse:                      8053063680\nMaxInUse:                   8053063680\n"
+    );
+    log += "ResourceExhaustedError: OOM when allocating tensor with shape[1024,1024,256] and type float on /device:GPU:0 by allocator GPU_0_bfc\n";
+    check(&log, &["tensorflow capacity tried=1073741824 total=8589934592 allocated=8053063680"]);
+}
+
+#[test]
+fn the_first_failure_is_the_culprit_and_warnings_are_none() {
+    let warning = "W bfc_allocator.cc:1] Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.00GiB. The caller indicates that this is not a failure";
+    let failure =
+        "ResourceExhaustedError: OOM when allocating tensor with shape[16] and type float on /device:GPU:0";
+    let filler = "step done\n".repeat(100);
+    let log = read(format!("{warning}\n{filler}{failure}\n{filler}Killed\n").as_bytes())
+        .expect("memory can be read");
+    let roles: Vec<(&str, u64)> = log.ooms.iter().map(|oom| (oom.role.name(), oom.line)).collect();
+    assert_eq!(roles, [("culprit", 102), ("warning", 1), ("follows", 203)]);
+}
+
+#[test]
+fn ranks_are_told_apart() {
+    let other = V1.replace("GPU 1", "GPU 2").replace("20.00", "30.00");
+    let log = read(format!("[rank1]: {V1}\n[rank2]: {other}\n").as_bytes()).expect("memory can be read");
+    let tried: Vec<Option<u64>> = log.ooms.iter().map(|oom| oom.facts.tried.map(|bytes| bytes.0)).collect();
+    assert_eq!(tried, [Some(20 << 20), Some(30 << 20)]);
+}
+
+#[test]
+fn what_is_no_report_is_none() {
+    for text in [
+        "",
+        "INFO training started\nINFO epoch 1, loss 0.5, GPU memory 10.2 GiB of 24 GiB",
+        "Tip: if you run out of memory, reduce the batch size. This avoids CUDA out of memory errors.",
+        "KeyError: 'memory'",
+        "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376.",
+        "Process finished with exit code 0",
+        "RuntimeError: CUDA error: device-side assert triggered",
+        "the KV cache uses 4 GiB; trying to allocate workers",
+        "Skilled workers killed time in the available memory palace",
+        "ConnectionResetError: [Errno 104] Connection reset by peer",
+        "grpc: RESOURCE_EXHAUSTED: quota exceeded",
+    ] {
+        check(text, &[]);
+    }
+}
