@@ -139,6 +139,33 @@ fn every_version_of_pytorch_is_read() {
 #[test]
 fn other_frameworks_are_read() {
     for (text, expected) in [
+        ("CUDA error 2 at ggml-cuda.cu:7233: out of memory", "llama.cpp capacity"),
+        (
+            "ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 1073741824",
+            "llama.cpp unknown tried=1073741824",
+        ),
+        ("llama_kv_cache_init: failed to allocate buffer for kv cache", "llama.cpp capacity"),
+        ("ResourceExhaustedError: failed to allocate memory [Op:AddV2]", "tensorflow capacity"),
+        (
+            "InternalError: CUDA runtime implicit initialization on GPU:0 failed. Status: out of memory",
+            "tensorflow other_process",
+        ),
+        (
+            "MemoryError: Unable to allocate array with shape (50000, 50000) and data type float64",
+            "numpy host_memory tried=20000000000",
+        ),
+        ("[1]    12345 killed     python train.py", "system host_memory"),
+        (
+            "RuntimeError: DataLoader worker (pid(s) 123, 456) exited unexpectedly",
+            "pytorch-dataloader host_memory",
+        ),
+        ("Command terminated: exit status 137", "system host_memory"),
+        ("subprocess.CalledProcessError: Command 'x' died with <Signals.SIGKILL: 9>.", "system host_memory"),
+        (
+            "[E:onnxruntime:Default, cuda_call.cc:116] CUDA failure 2: out of memory ; GPU=0",
+            "onnxruntime capacity",
+        ),
+        ("RuntimeError: Native API returns: -5 (PI_ERROR_OUT_OF_RESOURCES)", "pytorch-xpu unknown"),
         (
             "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`",
             "vllm disguised",

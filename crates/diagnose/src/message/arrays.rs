@@ -60,6 +60,8 @@ pub(super) const PHRASES: &[Phrase] = &[
     Phrase::of(Cuda, Unknown, Medium, "cudaErrorMemoryAllocation", SILENT).bare(),
     Phrase::of(Cuda, Unknown, Medium, "CUDA_ERROR_OUT_OF_MEMORY", SILENT).bare(),
     Phrase::of(Cuda, Unknown, Medium, "hipErrorOutOfMemory", SILENT).bare(),
+    Phrase::of(PyTorchXpu, Unknown, Medium, "PI_ERROR_OUT_OF_RESOURCES", SILENT),
+    Phrase::of(OnnxRuntime, Capacity, Low, "CUDA failure 2: out of memory", USUAL).bare(),
     Phrase::of(Cuda, Capacity, Low, "Triton Error [CUDA]: out of memory", USUAL).bare(),
 ];
 

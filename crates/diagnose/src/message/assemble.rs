@@ -24,7 +24,7 @@ pub(super) fn ooms(excerpt: &Excerpt, most: usize) -> Vec<Oom> {
     pytorch_plain::find_all(part, &mut found);
     tensorflow::find_all(part, &mut found);
     jax::find_all(part, &mut found);
-    for table in [serving::PHRASES, arrays::PHRASES, disguised::PHRASES, host::PHRASES] {
+    for table in [tensorflow::PHRASES, serving::PHRASES, arrays::PHRASES, disguised::PHRASES, host::PHRASES] {
         phrases::find_all(table, part, &mut found);
     }
     serving::find_all(part, &mut found);

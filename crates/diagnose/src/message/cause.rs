@@ -166,8 +166,6 @@ fn without_free(facts: &Facts, framework: Framework, tried: Bytes, total: Bytes)
 /// Memory that is in use on the device, but not by this process.
 fn elsewhere(facts: &Facts, framework: Framework, usable: Bytes, sum: &str) -> Option<Verdict> {
     let (tried, total) = (facts.tried?, facts.total?);
-    let is_much =
-        |bytes: Bytes| bytes >= MUCH_OUTSIDE || bytes >= OUTSIDE && bytes.share_of(total) >= OUTSIDE_SHARE;
     let (others, how) = match (facts.other_process, facts.this_process, facts.free) {
         (Some(others), ..) => (others, "other processes hold"),
         (None, Some(this), Some(free)) => {
@@ -176,7 +174,7 @@ fn elsewhere(facts: &Facts, framework: Framework, usable: Bytes, sum: &str) -> O
         (None, None, _) => (facts.outside()?, "outside this process's allocator there is"),
         (None, Some(_), None) => return None,
     };
-    if !is_much(others) || tried > usable + others {
+    if !is_much(others, total) || tried > usable + others {
         return None;
     }
     let share = format!("{how} {others} of {total}; {sum}");
@@ -192,6 +190,11 @@ fn elsewhere(facts: &Facts, framework: Framework, usable: Bytes, sum: &str) -> O
         let confidence = if facts.other_process.is_some() { Confidence::High } else { Confidence::Medium };
         Verdict::new(Cause::OtherProcess, confidence, vec![share])
     })
+}
+
+/// Whether memory outside the allocator is more than a process takes beside its tensors.
+fn is_much(bytes: Bytes, total: Bytes) -> bool {
+    bytes >= MUCH_OUTSIDE || bytes >= OUTSIDE && bytes.share_of(total) >= OUTSIDE_SHARE
 }
 
 impl Facts {
@@ -239,7 +242,9 @@ fn pool(facts: &Facts) -> Option<Verdict> {
     let (tried, total, allocated) = (facts.tried?, facts.total?, facts.allocated?);
     let limit = facts.allowed.map_or(total, |allowed| allowed.min(total));
     let sum = format!("live tensors {allocated} + request {tried} = {}, limit {limit}", allocated + tried);
-    if allocated + tried > limit || allocated.share_of(limit) > 0.85 {
+    let outside = facts.outside().unwrap_or_default();
+    let has_room = facts.free.is_some_and(|free| tried <= free) && facts.allowed.is_none();
+    if allocated + tried > limit || !has_room && !is_much(outside, total) {
         return Some(Verdict::new(Cause::Capacity, Confidence::High, vec![sum]));
     }
     let why = "the rest is cached in the driver's pool or held by others; the message does not print which"

@@ -48,6 +48,9 @@ pub(super) const PHRASES: &[Phrase] = &[
     Phrase::of(PyTorchDataLoader, HostMemory, High, "unable to write to file </torch_", SHM)
         .near("No space left on device"),
     Phrase::of(PyTorchDataLoader, HostMemory, High, "unable to allocate shared memory(shm)", SHM),
+    Phrase::of(PyTorchCpu, HostMemory, High, "Torch: not enough memory: you tried to allocate ", CPU)
+        .with(&[(Tried, "you tried to allocate ")]),
+    Phrase::of(Numpy, HostMemory, High, "Unable to allocate array with shape ", CPU),
     Phrase::of(LinuxOomKiller, HostMemory, High, "Memory cgroup out of memory", CGROUP),
     Phrase::of(LinuxOomKiller, HostMemory, High, "Out of memory: Kill", KERNEL),
     Phrase::of(LinuxOomKiller, HostMemory, High, "oom-kill:constraint=CONSTRAINT_MEMCG", CGROUP),
@@ -63,12 +66,13 @@ pub(super) const PHRASES: &[Phrase] = &[
     Phrase::of(Slurm, HostMemory, High, "Exceeded virtual memory limit", CGROUP),
     Phrase::of(System, HostMemory, High, "TERM_MEMLIMIT", CGROUP),
     Phrase::of(Kubernetes, HostMemory, High, "OOMKilled", CGROUP),
-    Phrase::of(Kubernetes, HostMemory, Medium, "exit code 137", SIGKILL).bare(),
-    Phrase::of(Kubernetes, HostMemory, Medium, "exit code: 137", SIGKILL).bare(),
-    Phrase::of(Kubernetes, HostMemory, Medium, "exited with code 137", SIGKILL).bare(),
-    Phrase::of(Kubernetes, HostMemory, Medium, "exit status 137", SIGKILL).bare(),
+    Phrase::of(System, HostMemory, Medium, "exit code 137", SIGKILL).bare(),
+    Phrase::of(System, HostMemory, Medium, "exit code: 137", SIGKILL).bare(),
+    Phrase::of(System, HostMemory, Medium, "exited with code 137", SIGKILL).bare(),
+    Phrase::of(System, HostMemory, Medium, "exit status 137", SIGKILL).bare(),
     Phrase::of(System, HostMemory, Medium, "exitcode: -9", SIGKILL).bare(),
     Phrase::of(System, HostMemory, Medium, "exit code -9", SIGKILL).bare(),
+    Phrase::of(System, HostMemory, Medium, "died with <Signals.SIGKILL", SIGKILL).bare(),
     Phrase::of(System, HostMemory, Medium, "Signal 9 (SIGKILL) received", SIGKILL).bare(),
     Phrase::of(Ray, HostMemory, High, "node running low on memory", CGROUP),
     Phrase::of(Ray, HostMemory, High, "killed due to memory pressure", CGROUP),
@@ -138,7 +142,8 @@ pub(super) fn lines(text: &Text, from: usize, found: &mut Vec<Report>) {
         let words: Vec<&str> = line.split_whitespace().take(6).collect();
         let is_shell =
             matches!(words.as_slice(), ["Killed" | "Killed:"] | ["Killed:", "9"] | ["zsh:", "killed", ..])
-                || matches!(words.as_slice(), [_, "line", _, _, "Killed", ..]);
+                || matches!(words.as_slice(), [_, "line", _, _, "Killed", ..])
+                || matches!(words.as_slice(), [pid, "killed", ..] if pid.parse::<u32>().is_ok());
         let span = text.span(index);
         if is_shell {
             let report = Report::new(span, System, Kind::Bare);

@@ -78,6 +78,11 @@ const SIGNS: &[&str] = &[
     "ran out of memory",
     "requested buffer of size",
     "no space left on device",
+    "exited unexpectedly",
+    "sigkill",
+    "out_of_resources",
+    "not enough memory",
+    "ggml-cuda",
     "cuda failure",
 ];
 

@@ -49,6 +49,17 @@ pub(super) const PHRASES: &[Phrase] = &[
     Phrase::of(
         LlamaCpp,
         Capacity,
+        Medium,
+        "failed to allocate buffer for kv cache",
+        "the KV cache is sized for the whole context, and found no room beside the weights",
+    )
+    .bare(),
+    Phrase::of(LlamaCpp, Capacity, Low, "ggml-cuda", "a buffer found no room beside what is loaded")
+        .near(": out of memory")
+        .bare(),
+    Phrase::of(
+        LlamaCpp,
+        Capacity,
         Low,
         "ErrorOutOfDeviceMemory",
         "a buffer did not fit into what the device had left",
@@ -138,7 +149,11 @@ fn buffers(text: &str, found: &mut Vec<Report>) {
                 super::verdict::Cause::HostMemory,
                 "page-locked memory of the host was refused; llama.cpp goes on without it",
             )
-        } else if says("compute buffer") || says("compute pp buffers") || says("graph_reserve") {
+        } else if says("compute buffer")
+            || says("compute pp buffers")
+            || says("graph_reserve")
+            || says("gallocr")
+        {
             (
                 Unknown,
                 "the weights and the cache found room, the buffer for computing did not; what the device had left is not printed",
@@ -146,7 +161,8 @@ fn buffers(text: &str, found: &mut Vec<Report>) {
         } else {
             (Capacity, "the weights or the cache need more than the device has left when the model is loaded")
         };
-        let mut report = Report::new(anchor.clone(), Framework::LlamaCpp, Kind::Wording).told(
+        let kind = if cause == super::verdict::Cause::HostMemory { Kind::Warning } else { Kind::Wording };
+        let mut report = Report::new(anchor.clone(), Framework::LlamaCpp, kind).told(
             cause,
             if cause == Unknown { High } else { Medium },
             why,

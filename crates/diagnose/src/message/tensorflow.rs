@@ -5,10 +5,28 @@ use std::ops::Range;
 use oomph_trace::Bytes;
 
 use super::facts::Framework;
+use super::phrases::Phrase;
 use super::report::{Kind, Report};
 use super::size;
 use super::text::{after, all, around, find};
 use super::verdict::{Cause, Confidence};
+
+const FULL: &str = "TensorFlow takes nearly the whole device at its start, so that a tensor without room usually means \
+                    too much work at once";
+
+pub(super) const PHRASES: &[Phrase] = &[
+    Phrase::of(Framework::TensorFlow, Cause::Capacity, Confidence::Low, "failed to allocate memory", FULL)
+        .near("ResourceExhaustedError")
+        .bare(),
+    Phrase::of(
+        Framework::TensorFlow,
+        Cause::OtherProcess,
+        Confidence::Medium,
+        "CUDA runtime implicit initialization on GPU",
+        "not even a context could be made: the device was full before this process began",
+    )
+    .near("out of memory"),
+];
 
 pub(super) fn find_all(text: &str, found: &mut Vec<Report>) {
     tensors(text, found);
@@ -23,7 +41,7 @@ fn tensors(text: &str, found: &mut Vec<Report>) {
         let mut report = Report::new(anchor.clone(), Framework::TensorFlow, Kind::Numbers).told(
             Cause::Capacity,
             Confidence::Low,
-            "TensorFlow takes nearly the whole device at its start, so that a tensor without room usually means too much work at once",
+            FULL,
         );
         report.facts.tried = shape(message);
         report.facts.device = after(message, "device:GPU:")
@@ -58,7 +76,7 @@ fn bfc(text: &str, found: &mut Vec<Report>) {
         let Some((printed, rest)) = size::leading(message) else { continue };
         let exact = after(rest, "(rounded to ").filter(|_| rest.starts_with(" (rounded to"));
         let tried = exact.and_then(size::leading_bytes).map_or(printed, |(bytes, _)| bytes);
-        let is_soft = find(message, "not a failure").is_some_and(|at| at.start < 200);
+        let is_soft = find(message, "not a failure").is_some_and(|at| at.start < 120);
         let mut report =
             Report::new(anchor, Framework::TensorFlow, if is_soft { Kind::Warning } else { Kind::Numbers });
         report.facts.tried = Some(tried);
@@ -70,7 +88,7 @@ fn bfc(text: &str, found: &mut Vec<Report>) {
             );
             warning = Some(report);
         } else {
-            failures.push(report);
+            failures.push(report.told(Cause::Capacity, Confidence::Low, FULL));
         }
     }
     for stats in dumps(text) {
