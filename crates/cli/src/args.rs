@@ -15,6 +15,7 @@ use oomph_trace::Bytes;
     max_term_width = 80,
     before_help = "Examples:
   oomph snapshot.pickle                      why did it run out of memory?
+  oomph train.log                            the same, from what it printed
   oomph tune snapshot.pickle --limit 16GiB   which settings make it fit?
   oomph demo                                 see it on a recording of a real job",
     after_help = "A snapshot comes from PyTorch:
@@ -62,10 +63,11 @@ pub(crate) enum When {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Why a job ran out of memory, or what its peak consists of
+    /// Why a job ran out of memory: from a snapshot, a log or a pasted message
     #[command(before_help = "Examples:
   oomph explain snapshot.pickle
-  zcat snapshot.pickle.gz | oomph explain - --json")]
+  oomph explain train.log
+  oomph explain                    (then paste the error, and Ctrl-D)")]
     Explain(Explain),
     /// Run a recording's allocations again, exactly or under other settings
     #[command(before_help = "Examples:
@@ -110,8 +112,12 @@ pub(crate) struct Source {
 
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Explain {
-    #[command(flatten)]
-    pub(crate) source: Source,
+    /// Snapshots, logs, or saved error messages; standard input where none is named, or for `-`
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The version of PyTorch that recorded a snapshot, where the file does not tell
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) profile: Option<Version>,
     /// The memory limit the job ran under, where the recording does not show it
     #[arg(long, value_name = "SIZE")]
     pub(crate) limit: Option<Bytes>,
@@ -160,27 +166,38 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Makes `oomph FILE` mean `oomph explain FILE`: a first word that is no verb but looks like a file is one.
-pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// Makes `oomph FILE` mean `oomph explain FILE`: a first word that is no verb but looks like a file is one. Something
+/// piped into `oomph` alone is explained as well.
+pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>, is_piped: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let mut takes_value = false;
-    for index in 1..words.len() {
-        let word = words[index].to_string_lossy();
+    let mut first = None;
+    for word in words.iter().skip(1).map(|word| word.to_string_lossy()) {
         if std::mem::take(&mut takes_value) {
             continue;
         }
         if word.starts_with('-') && word != "-" {
-            takes_value = matches!(word.as_ref(), "-o" | "--output" | "--color" | "--limit" | "--profile");
+            takes_value =
+                matches!(word.as_ref(), "-o" | "--output" | "--color" | "--limit" | "--profile" | "--html");
+            if matches!(word.as_ref(), "-h" | "--help" | "-V" | "--version") {
+                return words;
+            }
             continue;
         }
-        let is_verb = <Args as clap::CommandFactory>::command().find_subcommand(word.as_ref()).is_some()
-            || word == "help";
-        let looks_like_file =
-            word == "-" || word.contains(['.', '/']) || PathBuf::from(word.as_ref()).exists();
-        if !is_verb && looks_like_file {
-            words.insert(1, "explain".into());
-        }
+        first = Some(word.into_owned());
         break;
+    }
+    let explains = match first {
+        None => is_piped,
+        Some(word) => {
+            let is_verb =
+                <Args as clap::CommandFactory>::command().find_subcommand(&word).is_some() || word == "help";
+            let looks_like_file = word == "-" || word.contains(['.', '/']) || PathBuf::from(&word).exists();
+            !is_verb && looks_like_file
+        }
+    };
+    if explains {
+        words.insert(1, "explain".into());
     }
     words
 }
@@ -200,7 +217,7 @@ mod tests {
             let words = std::iter::once("oomph").chain(words.iter().copied()).map(OsString::from);
             let expected: Vec<OsString> =
                 std::iter::once("oomph").chain(expected.iter().copied()).map(OsString::from).collect();
-            assert_eq!(with_default_verb(words), expected);
+            assert_eq!(with_default_verb(words, false), expected);
         };
         check(&["a.pickle", "--json"], &["explain", "a.pickle", "--json"]);
         check(&["--json", "a.pickle"], &["explain", "--json", "a.pickle"]);
@@ -210,5 +227,11 @@ mod tests {
         check(&["tunr"], &["tunr"]);
         check(&["--help"], &["--help"]);
         check(&["help"], &["help"]);
+        check(&["--html", "out.html", "a.pickle"], &["explain", "--html", "out.html", "a.pickle"]);
+        let piped = |words: &[&str]| with_default_verb(words.iter().map(OsString::from), true);
+        assert_eq!(piped(&["oomph"]), ["oomph", "explain"]);
+        assert_eq!(piped(&["oomph", "--json"]), ["oomph", "explain", "--json"]);
+        assert_eq!(piped(&["oomph", "--version"]), ["oomph", "--version"]);
+        assert_eq!(piped(&["oomph", "demo"]), ["oomph", "demo"]);
     }
 }

@@ -1,35 +1,77 @@
-//! Reading a snapshot from where the user says.
+//! Reading what the user names: a snapshot, or a text that may report an error.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader, Cursor, IsTerminal, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use oomph_diagnose::message::{self, Log};
 use oomph_engine::recording::{Known, Recording};
-use oomph_trace::{Bytes, Snapshot, read_snapshot};
+use oomph_trace::{Bytes, Snapshot, begins_as_pickle, read_snapshot, unpacked};
 
 use crate::args::Source;
+use crate::output;
+
+/// How much of a file is looked at to tell what it is.
+const HEAD: u64 = 64 << 10;
+
+/// What a file holds.
+pub(crate) enum Input {
+    /// A memory snapshot. A process reads a few and ends; they are left to the system, which takes them back faster
+    /// than we could.
+    Snapshot(&'static Snapshot),
+    /// Anything else: a log, an error, a traceback.
+    Text(Log),
+}
+
+/// The file, or standard input for `-`, as what it turns out to be.
+pub(crate) fn read(path: &Path) -> Result<Input> {
+    let name = shown(path);
+    let mut source = open(path)?;
+    let mut head = Vec::new();
+    (&mut source).take(HEAD).read_to_end(&mut head).with_context(|| format!("cannot read {name}"))?;
+    let is_snapshot = begins_as_pickle(&head);
+    let whole = Cursor::new(head).chain(source);
+    if is_snapshot {
+        return snapshot_in(whole, &name).map(Input::Snapshot);
+    }
+    let text = unpacked(whole).and_then(|text| message::read(BufReader::with_capacity(1 << 20, text)));
+    text.map(Input::Text).with_context(|| format!("cannot read {name}"))
+}
 
 /// The snapshot in a file, or on standard input for `-`.
-///
-/// A process reads one and ends; it is left to the system, which takes it back faster than we could.
 pub(crate) fn snapshot(path: &Path) -> Result<&'static Snapshot> {
-    let name = path.display();
-    let snapshot = if path == Path::new("-") {
-        read_snapshot(io::stdin().lock()).context("standard input")?
-    } else {
-        let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
-        if file.metadata().is_ok_and(|found| found.is_dir()) {
-            bail!("{name} is a directory: name a snapshot file in it");
-        }
-        read_snapshot(file).with_context(|| name.to_string())?
-    };
+    snapshot_in(open(path)?, &shown(path))
+}
+
+fn snapshot_in(source: impl Read, name: &str) -> Result<&'static Snapshot> {
+    let snapshot = read_snapshot(source).with_context(|| name.to_owned())?;
     if snapshot.traces.is_empty() {
         bail!(
             "{name}: the snapshot holds no memory and no events: call _record_memory_history() before the job, and dump it after"
         );
     }
     Ok(Box::leak(Box::new(snapshot)))
+}
+
+/// What a file is called in messages.
+pub(crate) fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read>> {
+    if path == Path::new("-") {
+        if io::stdin().is_terminal() {
+            output::complain("oomph: paste the message, then press Ctrl-D on a line of its own");
+        }
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let name = path.display();
+    let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+    if file.metadata().is_ok_and(|found| found.is_dir()) {
+        bail!("{name} is a directory: name a file in it");
+    }
+    Ok(Box::new(file))
 }
 
 /// Every device's recording, understood in the light of what the user knows.

@@ -16,7 +16,7 @@ use args::{Args, Verb};
 const UNREADABLE: u8 = 1;
 
 fn main() -> ExitCode {
-    let args = Args::parse_from(args::with_default_verb(std::env::args_os()));
+    let args = Args::parse_from(args::with_default_verb(std::env::args_os(), output::is_piped_into()));
     let result = match &args.verb {
         Verb::Explain(verb) => verbs::explain::run(verb, &args.common),
         Verb::Replay(verb) => verbs::replay::run(verb, &args.common),

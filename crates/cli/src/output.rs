@@ -48,6 +48,19 @@ pub(crate) fn colour(common: &Common) -> Colour {
     if on { Colour::On } else { Colour::Off }
 }
 
+/// Whether somebody pipes something into us, or redirects a file: a terminal and /dev/null are neither.
+#[cfg(unix)]
+pub(crate) fn is_piped_into() -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::metadata("/dev/stdin").is_ok_and(|given| given.is_file() || given.file_type().is_fifo())
+}
+
+/// Where that cannot be told, nobody does.
+#[cfg(not(unix))]
+pub(crate) fn is_piped_into() -> bool {
+    false
+}
+
 /// One line on standard error.
 pub(crate) fn complain(line: &str) {
     // Nothing is left to do where even standard error is gone.

@@ -64,11 +64,7 @@ fn a_bad_input_is_one_line_and_exit_code_1() {
         "oomph: cannot open no-such-file.pickle: No such file or directory (os error 2)",
     );
     let where_ = folder.to_str().unwrap();
-    check_fails(
-        &["explain", where_],
-        1,
-        &format!("oomph: {where_} is a directory: name a snapshot file in it"),
-    );
+    check_fails(&["explain", where_], 1, &format!("oomph: {where_} is a directory: name a file in it"));
     for (path, part) in [
         (&empty, "is empty"),
         (&code, "asks to run code"),
@@ -154,6 +150,65 @@ fn bare_segment_list() -> Vec<u8> {
     }
     out.extend(b"eue.");
     out
+}
+
+/// A message of PyTorch 2.2 and later, in a log.
+const LOG: &str = "\
+2026-11-15 05:00:00 step 41 loss 2.31
+Traceback (most recent call last):
+  File \"/home/user/train.py\", line 88, in <module>
+    main()
+  File \"/home/user/train.py\", line 61, in main
+    loss = F.cross_entropy(model(x), y)
+  File \"/home/user/.venv/lib/python3.12/site-packages/torch/nn/functional.py\", line 3504, in cross_entropy
+    return torch._C._nn.cross_entropy_loss(input, target)
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.27 GiB. GPU 0 has a total capacity of 23.64 GiB of which 4.37 GiB is free. Including non-PyTorch memory, this process has 19.26 GiB memory in use. Of the allocated memory 18.60 GiB is allocated by PyTorch, and 170.00 MiB is reserved by PyTorch but unallocated.
+";
+
+fn piped(words: &[&str], input: &[u8]) -> Output {
+    let mut child =
+        command(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_pasted_message_is_explained_with_the_place_and_the_arithmetic() {
+    let expected = out(&piped(&["explain", "-"], LOG.as_bytes()));
+    assert_eq!(expected, out(&piped(&[], LOG.as_bytes())), "nothing named, something piped");
+    for part in [
+        "out of memory on device 0 (pytorch): 9.27 GiB more was asked for\n",
+        "  Where    train.py:61 main, in forward\n",
+        "  Cause    capacity, high confidence\n           free 4.37 GiB + cached 170.00 MiB = 4.54 GiB, request 9.27 GiB\n",
+    ] {
+        assert!(expected.contains(part), "{part:?} is not in\n{expected}");
+    }
+    assert!(expected.lines().all(|line| line.chars().count() <= 80), "{expected}");
+}
+
+#[test]
+fn a_log_is_read_packed_or_not_and_beside_a_snapshot() {
+    let folder = folder("logs");
+    let (plain, packed) = (folder.join("train.log"), folder.join("train.log.gz"));
+    fs::write(&plain, LOG).unwrap();
+    let mut gzip =
+        flate2::write::GzEncoder::new(fs::File::create(&packed).unwrap(), flate2::Compression::default());
+    gzip.write_all(LOG.as_bytes()).unwrap();
+    gzip.finish().unwrap();
+    let (plain, packed) = (plain.to_str().unwrap(), packed.to_str().unwrap());
+    assert_eq!(out(&run(&[plain, "--json"])), out(&run(&[packed, "--json"])));
+    let both = out(&run(&["explain", plain, &fixture("leak-oom"), "--json"]));
+    assert!(both.starts_with("[\n") && both.contains("\"capacity\"") && both.contains("\"leak\""), "{both}");
+}
+
+#[test]
+fn a_text_that_reports_no_failure_is_said_to_report_none() {
+    let output = piped(&[], b"all 90 epochs done, accuracy 0.761\n");
+    assert!(output.status.success());
+    assert_eq!(
+        out(&output),
+        "no report of memory that ran out\n  Read     1 line read; none says that memory ran out\n"
+    );
 }
 
 #[test]

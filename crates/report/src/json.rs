@@ -1,5 +1,6 @@
 //! Results as JSON, schema 1: the same bytes for the same input. Fields are added, never renamed or removed.
 
+use oomph_diagnose::message::{Log, Phase, Shape};
 use oomph_diagnose::place::Place;
 use oomph_diagnose::tune::Candidate;
 use oomph_engine::counters::{Counters, Peaks};
@@ -100,23 +101,60 @@ fn best(result: &TuneResult<'_>) -> Value {
     value
 }
 
+/// `oomph explain --json` of a log or a message.
+pub fn message(log: &Log) -> Value {
+    let ooms = log.ooms.iter().map(|oom| {
+        let facts = &oom.facts;
+        let processes = facts.processes.iter().map(|process| {
+            json!({ "pid": process.pid, "bytes": bytes(process.bytes), "is_this": process.is_this })
+        });
+        let fixes = oom.fixes.iter().map(
+            |fix| json!({ "title": fix.title, "helps": fix.helps, "how": fix.known.name(), "why": fix.why }),
+        );
+        json!({
+            "framework": oom.framework.name(),
+            "role": oom.role.name(),
+            "line": oom.line,
+            "offset": oom.offset,
+            "class": oom.class,
+            "written_by": oom.writer,
+            "tried_bytes": facts.tried.map(bytes),
+            "total_bytes": facts.total.map(bytes),
+            "allocated_bytes": facts.allocated.map(bytes),
+            "reserved_bytes": facts.reserved.map(bytes),
+            "free_bytes": facts.free.map(bytes),
+            "other_process_bytes": facts.other_process.map(bytes),
+            "allowed_bytes": facts.allowed.map(bytes),
+            "private_pool_bytes": facts.private_pools.map(bytes),
+            "device": facts.device,
+            "processes": processes.collect::<Vec<_>>(),
+            "cause": oom.verdict.cause.name(),
+            "confidence": oom.verdict.confidence.name(),
+            "why": oom.verdict.why,
+            "find_out": oom.verdict.ask,
+            "place": oom.place.as_ref().map(|place| json!({
+                "file": place.file,
+                "line": (place.line > 0).then_some(place.line),
+                "function": place.function,
+                "phase": place.phase.map(Phase::name),
+            })),
+            "shape": oom.shape.map(Shape::sentence),
+            "fixes": fixes.collect::<Vec<_>>(),
+            "text": oom.text,
+        })
+    });
+    json!({
+        "schema": SCHEMA,
+        "lines": log.extent.lines,
+        "ooms": ooms.collect::<Vec<_>>(),
+        "unread": log.unread,
+    })
+}
+
 /// `oomph explain --json`.
 pub fn explain(result: &ExplainResult<'_>) -> Value {
     let (recording, explanation) = (result.recording, &result.explanation);
     let moment = &explanation.moment;
-    let ooms: Vec<Value> = explanation
-        .ooms
-        .iter()
-        .map(|oom| {
-            json!({
-                "event": oom.event.0,
-                "size": bytes(oom.size),
-                "device_free": bytes(oom.device_free),
-                "step": oom.step,
-                "place": oom.place.as_ref().map(place),
-            })
-        })
-        .collect();
     let holders: Vec<Value> = moment
         .holders
         .iter()
@@ -150,6 +188,34 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
                 "completes": fix.candidate.completes,
                 "helps": fix.helps,
                 "how": "replayed",
+            })
+        })
+        .collect();
+    let ooms: Vec<Value> = explanation
+        .ooms
+        .iter()
+        .map(|oom| {
+            // The state is known for the failure that the verdict is about, the first.
+            let verdict = (oom.event == moment.event).then_some(moment);
+            let why = explanation.findings.iter().filter(|finding| finding.cause.is_some());
+            json!({
+                "framework": "pytorch",
+                "event": oom.event.0,
+                "size": bytes(oom.size),
+                "tried_bytes": verdict.and_then(|moment| moment.failed).map(|failed| bytes(failed.segment)),
+                "total_bytes": Value::Null,
+                "allowed_bytes": recording.ceiling().map(bytes),
+                "allocated_bytes": verdict.map(|moment| bytes(moment.counters.allocated)),
+                "reserved_bytes": verdict.map(|moment| bytes(moment.counters.reserved)),
+                "free_bytes": bytes(oom.device_free),
+                "other_process_bytes": Value::Null,
+                "cause": verdict.map(|_| explanation.cause.map_or("unknown", oomph_diagnose::rules::Cause::name)),
+                "confidence": verdict.map(|_| if explanation.cause.is_some() && recording.is_exact() { "high" } else { "low" }),
+                "why": verdict.map(|_| why.flat_map(|finding| &finding.evidence).collect::<Vec<_>>()),
+                "device_free": bytes(oom.device_free),
+                "step": oom.step,
+                "place": oom.place.as_ref().map(place),
+                "fixes": verdict.map(|_| fixes.clone()),
             })
         })
         .collect();

@@ -21,8 +21,11 @@ mod pickle;
 
 mod torch;
 
+mod packing;
+
 pub use error::ReadError;
 pub use event::{Action, Event, PoolId, PoolIdx, Stream};
+pub use packing::{begins_as_pickle, unpacked};
 pub use snapshot::{Annotation, Block, BlockState, Fields, RecordedSettings, Segment, Snapshot, Trace};
 pub use stack::{Frame, FrameId, StackId, Stacks};
 pub use text::{TextId, Texts};

@@ -7,21 +7,36 @@ use oomph_engine::recording::Recording;
 use oomph_report::results::ExplainResult;
 use oomph_report::{json, text};
 
-use crate::args::{Common, Explain};
+use crate::args::{Common, Explain, Source};
+use crate::input::Input;
 use crate::{input, output, parallel};
 
 pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
-    let snapshot = input::snapshot(&args.source.file)?;
-    let recordings = input::recordings(snapshot, &args.source, args.limit);
-    let results: Vec<ExplainResult<'_>> = recordings.iter().map(result).collect();
-    let text = if common.json {
-        json::document(results.iter().map(json::explain).collect())
-    } else {
-        let colour = output::colour(common);
-        let reports: Vec<String> =
-            results.iter().map(|result| text::explain::render(result, colour)).collect();
-        reports.join("\n")
-    };
+    let colour = output::colour(common);
+    let (mut reports, mut documents) = (Vec::new(), Vec::new());
+    for file in &args.files {
+        let mut texts = Vec::new();
+        match input::read(file)? {
+            Input::Snapshot(snapshot) => {
+                let source = Source { file: file.clone(), profile: args.profile };
+                let recordings = input::recordings(snapshot, &source, args.limit);
+                for result in recordings.iter().map(result) {
+                    texts.push(text::explain::render(&result, colour));
+                    documents.push(json::explain(&result));
+                }
+            }
+            Input::Text(log) => {
+                texts.push(text::message::render(&log, colour));
+                documents.push(json::message(&log));
+            }
+        }
+        if args.files.len() > 1 {
+            reports.push(format!("{}\n\n{}", input::shown(file), texts.join("\n")));
+        } else {
+            reports.append(&mut texts);
+        }
+    }
+    let text = if common.json { json::document(documents) } else { reports.join("\n") };
     output::write(&text, common)
 }
 

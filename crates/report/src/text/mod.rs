@@ -3,6 +3,7 @@
 pub mod explain;
 mod heading;
 pub mod inspect;
+pub mod message;
 pub mod replay;
 mod style;
 pub mod tune;

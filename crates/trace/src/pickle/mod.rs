@@ -31,6 +31,7 @@ mod value;
 
 pub(crate) use machine::{Outcome, read};
 pub(crate) use memo::Pack;
+pub(crate) use source::Source;
 pub(crate) use value::{Heap, Kind, NO_SLOT, Object, Value};
 
 /// What the layer above makes of filled containers.

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Chain, Cursor, Read};
 use flate2::bufread::MultiGzDecoder;
 
 /// A file's first bytes and the rest of it, with a count of what was read.
-pub(super) struct Stored<R> {
+pub(crate) struct Stored<R> {
     bytes: Chain<Cursor<Vec<u8>>, R>,
     count: u64,
 }
@@ -19,7 +19,7 @@ impl<R: Read> Read for Stored<R> {
 }
 
 /// A file that is plain or packed with gzip or zstd.
-pub(super) enum Source<R: Read> {
+pub(crate) enum Source<R: Read> {
     Plain(Stored<R>),
     Gzip(Box<MultiGzDecoder<BufReader<Stored<R>>>>),
     Zstd(Box<zstd::Decoder<'static, BufReader<Stored<R>>>>),
@@ -32,7 +32,7 @@ const CHUNK: usize = 64 << 10;
 
 impl<R: Read> Source<R> {
     /// Decides by the first bytes how the file is packed.
-    pub(super) fn open(mut input: R) -> io::Result<Source<R>> {
+    pub(crate) fn open(mut input: R) -> io::Result<Source<R>> {
         let mut start = Vec::with_capacity(ZSTD.len());
         (&mut input).take(ZSTD.len() as u64).read_to_end(&mut start)?;
         let gzip = start.starts_with(GZIP);

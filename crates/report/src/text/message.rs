@@ -1,0 +1,119 @@
+//! `oomph explain` of a log or a pasted message, as text.
+
+use std::fmt::Write as _;
+
+use oomph_diagnose::message::{Cause, Log, Oom, Role};
+use oomph_trace::Bytes;
+
+use super::style::{Align, Colour, count, counted, paragraph, table};
+
+/// How many changes that do not help are listed.
+const FRUITLESS: usize = 3;
+/// How many changes that help are listed.
+const HELPING: usize = 5;
+
+/// The whole report: the culprit in full, what follows from it in a line each.
+pub fn render(log: &Log, colour: Colour) -> String {
+    let mut out = String::new();
+    let Some((culprit, others)) = log.ooms.split_first() else {
+        let _ = writeln!(out, "{}", colour.strong("no report of memory that ran out"));
+        let text = format!("{} read; none says that memory ran out", counted(log.extent.lines, "line"));
+        paragraph(&mut out, "Read", &text);
+        return out;
+    };
+    verdict(&mut out, culprit, colour);
+    memory(&mut out, culprit);
+    fixes(&mut out, culprit);
+    follow(&mut out, others);
+    out
+}
+
+fn verdict(out: &mut String, oom: &Oom, colour: Colour) {
+    let device = oom.facts.device.map_or_else(String::new, |device| format!(" on device {device}"));
+    let tried = oom.facts.tried.map_or_else(String::new, |tried| format!(": {tried} more was asked for"));
+    let title = match oom.role {
+        Role::Warning => format!("no failure: {} went on without{device}{tried}", oom.framework.name()),
+        Role::Culprit | Role::Follows if oom.verdict.cause == Cause::HostMemory => {
+            format!("out of host memory ({}){tried}", oom.framework.name())
+        }
+        Role::Culprit | Role::Follows => format!("out of memory{device} ({}){tried}", oom.framework.name()),
+    };
+    let _ = writeln!(out, "{}", colour.strong(&colour.bad(&title)));
+    if let Some(place) = &oom.place {
+        let file = place.file.rsplit(['/', '\\']).next().unwrap_or(&place.file);
+        let line = if place.line > 0 { format!(":{}", place.line) } else { String::new() };
+        let phase = place.phase.map_or_else(String::new, |phase| format!(", in {}", phase.name()));
+        paragraph(out, "Where", &format!("{file}{line} {}{phase}", place.function));
+    }
+    paragraph(out, "Said", &format!("line {}: {}", count(oom.line), oom.text));
+    if let Some(writer) = oom.writer {
+        paragraph(out, "By", writer);
+    }
+    let verdict = &oom.verdict;
+    let name = verdict.cause.name().replace('_', " ");
+    paragraph(out, "Cause", &format!("{name}, {} confidence", verdict.confidence.name()));
+    for line in &verdict.why {
+        paragraph(out, "", line);
+    }
+    if let Some(shape) = oom.shape {
+        paragraph(out, "Shape", shape.sentence());
+    }
+    if let Some(ask) = verdict.ask {
+        paragraph(out, "Find out", ask);
+    }
+}
+
+/// The numbers of the message, as far as it has them.
+fn memory(out: &mut String, oom: &Oom) {
+    let facts = &oom.facts;
+    let rows: Vec<(Option<Bytes>, &str)> = vec![
+        (facts.allocated, "in use by tensors"),
+        (facts.cached(), "cached by the allocator"),
+        (facts.private_pools, "free inside private pools, counted as in use"),
+        (facts.other_process, "held by other processes"),
+        (facts.free, "free on the device"),
+        (facts.allowed, "allowed to this process"),
+        (facts.total, "on the device in all"),
+    ];
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .filter_map(|(bytes, what)| Some(vec![bytes?.to_string(), what.to_owned()]))
+        .collect();
+    if !rows.is_empty() {
+        out.push_str("\n  Memory, as the message states it\n");
+        table(out, 4, &[Align::Right, Align::Left], &rows);
+    }
+}
+
+fn fixes(out: &mut String, oom: &Oom) {
+    if oom.fixes.is_empty() {
+        return;
+    }
+    out.push_str("\n  What helps, and how that is known\n");
+    let helping = oom.fixes.iter().filter(|fix| fix.helps).take(HELPING);
+    let fruitless = oom.fixes.iter().filter(|fix| !fix.helps).take(FRUITLESS);
+    for (rank, fix) in helping.enumerate() {
+        let label = format!("{}", rank + 1);
+        paragraph(out, &label, &format!("{} ({}): {}", fix.title, fix.known.name(), fix.why));
+    }
+    for fix in fruitless {
+        paragraph(out, "not", &format!("{} ({}): {}", fix.title, fix.known.name(), fix.why));
+    }
+}
+
+/// What came after the first failure.
+fn follow(out: &mut String, others: &[Oom]) {
+    let failures = others.iter().filter(|oom| oom.role == Role::Follows).count();
+    let warnings = others.iter().filter(|oom| oom.role == Role::Warning).count();
+    if failures > 0 {
+        let text = format!(
+            "{} in the log, most likely because of this one",
+            counted(failures as u64, "more failure")
+        );
+        paragraph(out, "Then", &text);
+    }
+    if warnings > 0 {
+        let text = format!("{} of memory that was short but not fatal", counted(warnings as u64, "warning"));
+        paragraph(out, "Beside", &text);
+    }
+}
