@@ -47,7 +47,8 @@ fn verdict(out: &mut String, oom: &Oom, colour: Colour) {
     }
     paragraph(out, "Said", &format!("line {}: {}", count(oom.line), oom.text));
     if let Some(writer) = oom.writer {
-        paragraph(out, "By", writer);
+        let program = if oom.framework.is_pytorch() { "PyTorch " } else { "" };
+        paragraph(out, "By", &format!("{program}{writer}"));
     }
     let verdict = &oom.verdict;
     let name = verdict.cause.name().replace('_', " ");
@@ -63,14 +64,17 @@ fn verdict(out: &mut String, oom: &Oom, colour: Colour) {
     }
 }
 
-/// The numbers of the message, as far as it has them.
+/// The numbers of the message, as far as it has them; with all of them the parts add up to the device.
 fn memory(out: &mut String, oom: &Oom) {
     let facts = &oom.facts;
+    let outside =
+        facts.outside().map(|outside| outside.saturating_sub(facts.other_process.unwrap_or_default()));
     let rows: Vec<(Option<Bytes>, &str)> = vec![
         (facts.allocated, "in use by tensors"),
         (facts.cached(), "cached by the allocator"),
         (facts.private_pools, "free inside private pools, counted as in use"),
         (facts.other_process, "held by other processes"),
+        (outside.filter(|bytes| *bytes > Bytes::ZERO), "outside the allocator: contexts, libraries, others"),
         (facts.free, "free on the device"),
         (facts.allowed, "allowed to this process"),
         (facts.total, "on the device in all"),
