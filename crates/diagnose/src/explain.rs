@@ -61,12 +61,11 @@ pub fn explain(recording: &Recording<'_>, evaluate: &dyn Fn(&Search<'_>) -> Vec<
     let ooms = ooms(recording, &steps);
     let event = ooms.first().map_or(recording.peaks.active.at, |oom| oom.event);
     let moment = moment::at(recording, &mut places, event);
-    let evidence = Evidence { recording, moment: &moment, steps: &steps };
+    let fixes = fixes(&evaluate(&Search::new(recording, None)));
+    let evidence = Evidence { recording, moment: &moment, steps: &steps, fixes: &fixes };
     let findings = rules::run(&evidence);
     let cause = findings.iter().find_map(|finding| finding.cause);
     let ruled_out = ruled_out(&evidence, &findings);
-    let candidates = evaluate(&Search::new(recording, None));
-    let fixes = fixes(&candidates);
     Explanation { ooms, moment, cause, ruled_out, findings, steps, fixes }
 }
 

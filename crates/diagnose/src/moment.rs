@@ -1,11 +1,13 @@
 //! One moment of a replay: who held the memory, and what was cached.
 
+use std::collections::BTreeSet;
+
 use oomph_engine::counters::Counters;
 use oomph_engine::program::{Op, OpKind};
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::{Run, Start};
-use oomph_engine::torch::block::State;
-use oomph_engine::torch::{OutOfMemory, Request, Stranded};
+use oomph_engine::torch::block::{OwnerIdx, State};
+use oomph_engine::torch::{OutOfMemory, Request, Stranded, rounding};
 use oomph_engine::{replay::Done, simulated::SimulatedDevice};
 use oomph_trace::{BlockState, Bytes, EventIdx, StackId};
 
@@ -31,6 +33,10 @@ pub struct Moment {
     pub counters: Counters,
     /// Cached, and could go back to the driver.
     pub releasable: Bytes,
+    /// Cached by private pools that are in use, which never go back to the driver.
+    pub private: Bytes,
+    /// The largest block in use.
+    pub largest: Bytes,
     /// Who holds the active memory, largest first; adds up to [`Counters::active`].
     pub holders: Vec<Holder>,
     /// The request that failed, if one did.
@@ -41,6 +47,11 @@ impl Moment {
     /// Cached, and tied to segments that are partly in use.
     pub fn trapped(&self) -> Bytes {
         self.counters.cached().saturating_sub(self.releasable)
+    }
+
+    /// Freed by the program, and waiting for another stream.
+    pub fn pending(&self) -> Bytes {
+        self.counters.active.saturating_sub(self.counters.allocated)
     }
 }
 
@@ -53,6 +64,8 @@ pub struct Failed {
     pub segment: Bytes,
     /// The cached bytes by the reason they did not help.
     pub stranded: Stranded,
+    /// Of those in another pool: the other size class of the same owner.
+    pub other_class: Bytes,
     /// A block in the cache would have served it: its free completed only when the cache was given up.
     pub spurious: bool,
 }
@@ -61,8 +74,12 @@ pub struct Failed {
 pub fn at(recording: &Recording<'_>, places: &mut Places<'_>, event: EventIdx) -> Moment {
     let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
     let mut failed = None;
+    let mut abandoned = BTreeSet::new();
     while run.peek().is_some_and(|op| op.event <= event) {
         let Some((op, done)) = run.step() else { break };
+        if op.kind == OpKind::Abandon {
+            abandoned.insert(op.owner);
+        }
         if op.event == event
             && let Done::Failed(failure) = done
         {
@@ -73,6 +90,8 @@ pub fn at(recording: &Recording<'_>, places: &mut Places<'_>, event: EventIdx) -
         event,
         counters: *run.torch().counters(),
         releasable: run.torch().releasable(),
+        private: cached(&run, |owner, _| owner != OwnerIdx::DEFAULT && !abandoned.contains(&owner)),
+        largest: largest(&run),
         holders: holders(recording, &run, places),
         failed,
     }
@@ -84,8 +103,25 @@ fn describe(run: &Run<'_, SimulatedDevice>, op: &Op, failure: OutOfMemory) -> Fa
         size: failure.size,
         segment: failure.segment,
         stranded: run.torch().stranded(request),
+        other_class: cached(run, |owner, small| {
+            owner == op.owner && small != (failure.size <= rounding::SMALL_LIMIT)
+        }),
         spurious: run.torch().could_serve(request),
     }
+}
+
+/// The cached bytes of the pools that `counts` chooses by owner and by whether they serve small requests.
+fn cached(run: &Run<'_, SimulatedDevice>, counts: impl Fn(OwnerIdx, bool) -> bool) -> Bytes {
+    let segments = run.torch().segments();
+    let chosen = segments.iter().filter(|segment| counts(segment.owner, segment.small));
+    let blocks = chosen.flat_map(|segment| &segment.blocks);
+    blocks.filter(|block| block.state == State::Free).map(|block| block.size).sum()
+}
+
+fn largest(run: &Run<'_, SimulatedDevice>) -> Bytes {
+    let blocks = run.blocks().iter().flatten().map(|id| run.torch().block(*id));
+    let live = blocks.filter(|block| matches!(block.state, State::Allocated | State::PendingFree));
+    live.map(|block| block.size).max().unwrap_or_default()
 }
 
 fn holders(

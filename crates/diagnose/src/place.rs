@@ -1,6 +1,6 @@
 //! From a call stack to the line a person would name.
 
-use oomph_trace::{Frame, Snapshot, StackId};
+use oomph_trace::{Frame, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
 
 /// A line of source, as it is shown.
@@ -94,7 +94,12 @@ impl<'a> Places<'a> {
 
 /// The place a stack shows.
 pub fn place(snapshot: &Snapshot, stack: StackId) -> Option<Place> {
-    let frames = snapshot.stacks.frames_of(stack).iter().map(|id| snapshot.stacks.frame(*id));
+    place_of(snapshot, snapshot.stacks.frames_of(stack))
+}
+
+/// The place that these frames show, innermost first.
+pub(crate) fn place_of(snapshot: &Snapshot, frames: &[FrameId]) -> Option<Place> {
+    let frames = frames.iter().map(|id| snapshot.stacks.frame(*id));
     let mut python = frames.filter(|frame| is_python(snapshot.texts.get(frame.file)));
     let innermost = python.next()?;
     let own =

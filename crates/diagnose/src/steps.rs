@@ -1,4 +1,6 @@
-//! What grows from one iteration of a job to the next.
+//! What grows from one iteration of a job to the next, and what outlives the iteration that made it.
+
+mod kept;
 
 use oomph_engine::program::OpKind;
 use oomph_engine::recording::Recording;
@@ -6,6 +8,8 @@ use oomph_trace::{Bytes, EventIdx};
 
 use crate::iterations;
 use crate::place::{Place, PlaceId, Places};
+
+pub use kept::Kept;
 
 /// The iterations of a job and the memory in use at the start of each.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +20,8 @@ pub struct Steps {
     pub baseline: Vec<Bytes>,
     /// What grew, if anything did.
     pub growth: Option<Growth>,
+    /// What grew, as far as it is results of forward passes.
+    pub kept: Option<Kept>,
 }
 
 /// Memory that grows from iteration to iteration.
@@ -80,7 +86,8 @@ pub fn find(recording: &Recording<'_>, places: &mut Places<'_>) -> Steps {
     }
     let growth =
         growth(&baseline[settled..], &at_settled, &by_place, places, recording.peaks.requested.bytes);
-    Steps { starts, baseline, growth }
+    let kept = growth.as_ref().and_then(|_| kept::find(recording, &starts, places));
+    Steps { starts, baseline, growth, kept }
 }
 
 /// Growth hardly ever falls, ends above all it was at first, and amounts to something.
