@@ -29,7 +29,8 @@ every layer looks the same.
 ```text
 graphs are kept in evaluation, at train.py:182 case_eval_grad: wrap it in
 torch.no_grad() or torch.inference_mode() [OOM007]
-  638 activations (7.66 GiB) of 3 steps are alive two or more steps later
+  638 of 782 results of forward passes in 3 steps are alive two or more steps
+  later: 7.66 GiB
   no backward pass and no optimizer ran in these steps
 ```
 ",

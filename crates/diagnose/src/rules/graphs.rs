@@ -9,6 +9,8 @@ use crate::steps::Kept;
 
 /// Fewer results a step may be outputs that the program gathers.
 const FEWEST: usize = 4;
+/// Where less than one in so many results is kept, it may be a cache: a graph keeps most of what its pass makes.
+const ONE_IN: usize = 4;
 /// How many lines are named.
 const NAMED: usize = 3;
 
@@ -32,15 +34,18 @@ the usual ones.
 or detach them. Do not pass `retain_graph=True` without need.
 
 **Silent** unless OOM003 speaks; without stacks; where less than four results
-a step are kept, or 1 MiB in all; for what is made once, as weights and
-optimizer state are; and where nothing was trained, which is OOM007's. A hook
-that collects the results of every layer looks the same.
+a step are kept, or less than one in four, as by a cache of keys and values,
+or less than 1 MiB; under a decorator such as `@torch.no_grad()`; for what is
+made once, as weights and optimizer state are; and where nothing was trained,
+which is OOM007's. A hook that collects the results of every layer looks the
+same.
 
 ```text
 graphs of past steps are kept alive; they are made at train.py:115 case_leak
 [OOM006]
-  176 activations (2.75 GiB) of 22 steps are alive two or more steps later
-  a backward pass ran in these steps, and yet they were not let go
+  176 of 352 results of forward passes in 22 steps are alive two or more steps
+  later: 2.75 GiB
+  a backward pass or an optimizer ran since, and they were not let go
 ```
 ",
 };
@@ -48,7 +53,7 @@ graphs of past steps are kept alive; they are made at train.py:115 case_leak
 pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let kept = piled_up(evidence).filter(|kept| kept.trained)?;
     let mut lines = counted(kept);
-    lines.push("a backward pass ran in these steps, and yet they were not let go".to_owned());
+    lines.push("a backward pass or an optimizer ran since, and they were not let go".to_owned());
     Some(Finding {
         rule: INFO.id,
         cause: super::growth::is_cause(evidence).then_some(Cause::Leak),
@@ -60,14 +65,15 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
 /// What forward passes pile up, if it is graphs.
 pub(super) fn piled_up<'a>(evidence: &Evidence<'a>) -> Option<&'a Kept> {
     let kept = evidence.steps.kept.as_ref()?;
-    (kept.count >= FEWEST * kept.steps && kept.bytes >= Bytes::mib(1)).then_some(kept)
+    let enough = kept.count >= FEWEST * kept.steps && kept.count.saturating_mul(ONE_IN) >= kept.made;
+    (enough && kept.bytes >= Bytes::mib(1)).then_some(kept)
 }
 
 /// What is kept, counted, and where it was made if that is more than one line.
 pub(super) fn counted(kept: &Kept) -> Vec<String> {
     let mut lines = vec![format!(
-        "{} activations ({}) of {} steps are alive two or more steps later",
-        kept.count, kept.bytes, kept.steps
+        "{} of {} results of forward passes in {} steps are alive two or more steps later: {}",
+        kept.count, kept.made, kept.steps, kept.bytes
     )];
     if kept.lines.len() > 1 {
         let named = kept.lines.iter().take(NAMED);

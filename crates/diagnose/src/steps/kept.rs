@@ -21,6 +21,8 @@ pub struct Kept {
     pub lines: Vec<(Place, Bytes)>,
     /// How many allocations.
     pub count: usize,
+    /// How many results the forward passes of all iterations that count made, kept or not.
+    pub made: usize,
     /// Their bytes, as asked for.
     pub bytes: Bytes,
     /// How many iterations they stem from.
@@ -58,9 +60,15 @@ pub(super) fn find(recording: &Recording<'_>, starts: &[EventIdx], places: &mut 
 
     let mut phases = Phases { snapshot: recording.snapshot, of_stack: FxHashMap::default() };
     let mut born: Vec<Option<(EventIdx, Bytes)>> = vec![None; program.allocs as usize];
+    let mut made = 0;
     for op in program.ops.iter().take_while(|op| op.event < last) {
         match op.kind {
-            OpKind::Alloc => born[op.alloc.0 as usize] = Some((op.event, op.size)),
+            OpKind::Alloc => {
+                born[op.alloc.0 as usize] = Some((op.event, op.size));
+                let stack = recording.trace.events[op.event.index()].stack;
+                let counts = op.event >= starts[0] && op.event < starts[eligible];
+                made += usize::from(counts && stack.is_some_and(|stack| phases.of(stack) == Phase::Forward));
+            }
             OpKind::Free | OpKind::FreeLater | OpKind::Complete => born[op.alloc.0 as usize] = None,
             OpKind::AllocFailed | OpKind::EmptyCache | OpKind::Abandon | OpKind::EmptyPool => {}
         }
@@ -88,6 +96,7 @@ pub(super) fn find(recording: &Recording<'_>, starts: &[EventIdx], places: &mut 
         under: under(recording.snapshot, groups.values().flat_map(|group| &group.stacks))?,
         lines,
         count: groups.values().map(|group| group.count).sum(),
+        made,
         bytes: groups.values().map(|group| group.bytes).sum(),
         steps: steps.len(),
         trained: last_trained(recording, &mut phases, failure).is_some_and(|event| event >= first),
@@ -139,7 +148,7 @@ impl Phases<'_> {
 }
 
 fn phase(snapshot: &Snapshot, stack: StackId) -> Phase {
-    let mut forward = false;
+    let (mut forward, mut under_decorator) = (false, false);
     for frame in snapshot.stacks.frames_of(stack) {
         let frame = snapshot.stacks.frame(*frame);
         let (file, function) = (snapshot.texts.get(frame.file), snapshot.texts.get(frame.function));
@@ -147,7 +156,11 @@ fn phase(snapshot: &Snapshot, stack: StackId) -> Phase {
         {
             return Phase::Training;
         }
+        if function == "decorate_context" {
+            // `@torch.no_grad()` or `@torch.inference_mode()`: what is made under it belongs to no graph.
+            under_decorator = true;
+        }
         forward |= matches!(function, "forward" | "_call_impl");
     }
-    if forward { Phase::Forward } else { Phase::Other }
+    if forward && !under_decorator { Phase::Forward } else { Phase::Other }
 }
