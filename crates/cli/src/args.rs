@@ -84,6 +84,14 @@ pub(crate) enum Verb {
     #[command(before_help = "Example:
   oomph inspect snapshot.pickle")]
     Inspect(Inspect),
+    /// What a rule of `explain` means and what to do about it
+    #[command(before_help = "Examples:
+  oomph rule            all of them
+  oomph rule OOM003     one, with its cure")]
+    Rule {
+        /// Its number, such as OOM003; all are listed where none is given
+        rule: Option<String>,
+    },
     /// Explain, replay and fix an out-of-memory error of a real job, recorded on an H200
     Demo,
     /// Print a completion script for a shell

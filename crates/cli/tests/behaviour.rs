@@ -212,6 +212,24 @@ fn a_text_that_reports_no_failure_is_said_to_report_none() {
 }
 
 #[test]
+fn every_rule_has_a_page_and_an_unknown_one_is_a_mistake() {
+    let list = out(&run(&["rule"]));
+    let rules: Vec<&str> =
+        list.split_whitespace().filter(|word| word.starts_with("OOM0") && word.len() == 6).collect();
+    assert!(rules.len() >= 15, "{list}");
+    for rule in rules {
+        let page = out(&run(&["rule", &rule.to_lowercase()]));
+        assert!(page.starts_with(rule) && page.contains("**Silent**"), "{page}");
+        assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    }
+    check_fails(
+        &["rule", "OOM999"],
+        2,
+        "oomph: there is no rule `OOM999`: they are OOM001 to OOM015, and `oomph rule` lists them",
+    );
+}
+
+#[test]
 fn a_mistake_in_the_command_line_is_exit_code_2() {
     let streams = fixture("streams");
     check_fails(

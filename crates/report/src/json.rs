@@ -2,6 +2,7 @@
 
 use oomph_diagnose::message::{Log, Phase, Shape};
 use oomph_diagnose::place::Place;
+use oomph_diagnose::rules::RuleInfo;
 use oomph_diagnose::tune::Candidate;
 use oomph_engine::counters::{Counters, Peaks};
 use oomph_engine::program::{Origin, Unknown};
@@ -18,10 +19,21 @@ pub const SCHEMA: u32 = 1;
 /// Devices' results as one document: the object itself for one device, a list for several.
 pub fn document(mut results: Vec<Value>) -> String {
     let value = if results.len() == 1 { results.remove(0) } else { Value::Array(results) };
+    printed(&value)
+}
+
+fn printed(value: &Value) -> String {
     let mut text =
-        serde_json::to_string_pretty(&value).expect("maps with string keys and finite numbers always print");
+        serde_json::to_string_pretty(value).expect("maps with string keys and finite numbers always print");
     text.push('\n');
     text
+}
+
+/// `oomph rule --json`: always a list.
+pub fn rules(rules: &[&RuleInfo]) -> String {
+    let entry = |info: &&RuleInfo| json!({ "rule": info.id, "name": info.name, "summary": info.summary, "page": info.page });
+    let list: Vec<Value> = rules.iter().map(entry).collect();
+    printed(&Value::Array(list))
 }
 
 /// `oomph inspect --json`.

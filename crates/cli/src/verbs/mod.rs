@@ -5,4 +5,5 @@ pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod replay;
+pub(crate) mod rule;
 pub(crate) mod tune;

@@ -5,6 +5,7 @@ mod heading;
 pub mod inspect;
 pub mod message;
 pub mod replay;
+pub mod rules;
 mod style;
 pub mod tune;
 

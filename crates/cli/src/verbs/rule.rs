@@ -1,0 +1,26 @@
+//! `oomph rule`.
+
+use anyhow::Result;
+use oomph_diagnose::rules;
+use oomph_report::{json, text};
+
+use crate::args::{Common, UsageError};
+use crate::output;
+
+/// One rule's page, or the list of all.
+pub(crate) fn run(rule: Option<&str>, common: &Common) -> Result<()> {
+    let Some(wanted) = rule else {
+        let all: Vec<_> = rules::all().iter().collect();
+        let text = if common.json { json::rules(&all) } else { text::rules::list(&all) };
+        return output::write(&text, common);
+    };
+    let Some(info) = rules::all().iter().find(|info| info.id.eq_ignore_ascii_case(wanted.trim())) else {
+        let last = rules::all().last().map_or("", |info| info.id);
+        let text =
+            format!("there is no rule `{wanted}`: they are OOM001 to {last}, and `oomph rule` lists them");
+        return Err(UsageError(text).into());
+    };
+    let text =
+        if common.json { json::rules(&[info]) } else { text::rules::page(info, output::colour(common)) };
+    output::write(&text, common)
+}
