@@ -1,7 +1,8 @@
 //! From a recording to what is wrong with it, and from there to changes that a replay has proved.
 //!
 //! In reading order: the lines memory is attributed to, one moment of a run, its iterations, the rules over them,
-//! the search over settings, and the verdict made of all; then the reports of runs that left only text.
+//! the search over settings, and the verdict made of all; what a chart and a map of a run show; then the reports of
+//! runs that left only text.
 
 pub mod place;
 
@@ -16,5 +17,9 @@ pub mod rules;
 pub mod tune;
 
 pub mod explain;
+
+pub mod timeline;
+
+pub mod layout;
 
 pub mod message;

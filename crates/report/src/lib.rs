@@ -1,7 +1,9 @@
-//! oomph's results: as text for people, as versioned JSON for programs.
+//! oomph's results: as text and as a page for people, as versioned JSON for programs.
 
 pub mod results;
 
 pub mod text;
+
+pub mod html;
 
 pub mod json;

@@ -1,0 +1,115 @@
+//! The memory at the moment as one bar, and the same as a table: the parts add up to the card.
+
+use std::fmt::Write as _;
+
+use oomph_trace::Bytes;
+
+use super::escape::Escaped;
+use super::{HOLDERS, holder_class, percent, words};
+use crate::results::ExplainResult;
+
+/// One part of the whole.
+struct Part {
+    class: String,
+    bytes: Bytes,
+    what: String,
+    /// How many allocations, where that can be said.
+    count: Option<usize>,
+}
+
+pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
+    let (parts, total, source) = parts(result);
+    let _ = writeln!(
+        out,
+        "<section class=\"card\"><h2>Memory {}</h2>\n<p class=\"note\">What each line of the program holds, and what is \
+         held for nobody. All of it adds up to {total}.</p>",
+        words::moment(result)
+    );
+    let _ = writeln!(
+        out,
+        "<div class=\"bar-frame\"><svg class=\"bar\" data-total=\"{}\" role=\"group\" aria-label=\"Memory, {total} in all\">",
+        total.0
+    );
+    let mut before = Bytes::ZERO;
+    for part in &parts {
+        let tip = format!("{}\n{} ({} bytes)", described(part), part.bytes, words::count(part.bytes.0));
+        let tip = Escaped(&tip);
+        let _ = writeln!(
+            out,
+            "<rect class=\"{}\" x=\"{}\" y=\"0\" width=\"{}\" height=\"60\" data-bytes=\"{}\" tabindex=\"0\" role=\"img\" \
+             aria-label=\"{tip}\" data-tip=\"{tip}\"/>",
+            part.class,
+            percent(before, total),
+            percent(part.bytes, total),
+            part.bytes.0,
+        );
+        before += part.bytes;
+    }
+    let _ = writeln!(out, "</svg></div>\n<div class=\"ends\"><span>0</span><span>{total}</span></div>");
+    out.push_str(
+        "<table class=\"legend\"><thead><tr><th></th><th>held by</th><th class=\"n\">size</th>\
+         <th class=\"n exact-head\">bytes</th><th class=\"n share\">share</th></tr></thead><tbody>\n",
+    );
+    for part in &parts {
+        let _ = writeln!(
+            out,
+            "<tr><td><span class=\"key {}\"></span></td><td>{}</td><td class=\"n\">{}</td>\
+             <td class=\"n exact\">{}</td><td class=\"n share\">{}</td></tr>",
+            part.class,
+            Escaped(described(part)),
+            part.bytes,
+            words::count(part.bytes.0),
+            share(part.bytes, total)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<tr class=\"total\"><td></td><td>{}</td><td class=\"n\">{total}</td><td class=\"n exact\">{}</td>\
+         <td class=\"n share\">100%</td></tr>\n</tbody></table></section>",
+        Escaped(source),
+        words::count(total.0)
+    );
+}
+
+fn share(part: Bytes, whole: Bytes) -> String {
+    match part.share_of(whole) * 100.0 {
+        tiny if tiny < 0.05 => "&lt;0.1%".to_owned(),
+        share => format!("{share:.1}%"),
+    }
+}
+
+fn described(part: &Part) -> String {
+    match part.count {
+        Some(count) if count > 1 => format!("{} ×{}", part.what, words::count(count as u64)),
+        _ => part.what.clone(),
+    }
+}
+
+/// The parts that are not empty, what they add up to, and what that is.
+fn parts(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String) {
+    let moment = &result.explanation.moment;
+    let stacks = !result.recording.snapshot.stacks.is_empty();
+    let mut parts = Vec::new();
+    for (rank, holder) in moment.holders.iter().take(HOLDERS).enumerate() {
+        let what = words::holder(holder, stacks);
+        parts.push(Part { class: holder_class(rank), bytes: holder.bytes, what, count: Some(holder.count) });
+    }
+    let mut add = |class: &str, bytes, what: &str| {
+        parts.push(Part { class: class.to_owned(), bytes, what: what.to_owned(), count: None });
+    };
+    let rest = moment.holders.get(HOLDERS..).unwrap_or_default();
+    let elsewhere = format!("{} elsewhere", words::counted(rest.len() as u64, "line"));
+    add("hx", rest.iter().map(|holder| holder.bytes).sum(), &elsewhere);
+    add("trapped", moment.trapped(), "cached beside blocks in use: cannot be given back");
+    add("spare", moment.releasable, "cached, could be given back");
+    let reserved = moment.counters.reserved;
+    let (total, source) = match words::limit(result.recording) {
+        Some((ceiling, source)) => {
+            add("unheld", ceiling.saturating_sub(reserved), "not held");
+            (ceiling.max(reserved), source)
+        }
+        None => (reserved, "held in all; no limit is known".to_owned()),
+    };
+    parts.retain(|part| part.bytes > Bytes::ZERO);
+    (parts, total, source)
+}

@@ -1,0 +1,86 @@
+//! The settings that were replayed, and what to do.
+
+use std::fmt::Write as _;
+
+use oomph_diagnose::explain::Fix;
+use oomph_diagnose::rules::Cause;
+use oomph_diagnose::tune::risks;
+
+use super::escape::Escaped;
+use super::words;
+use crate::results::ExplainResult;
+
+/// How many settings that do not help are listed.
+const FRUITLESS: usize = 3;
+
+pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
+    let explanation = &result.explanation;
+    if explanation.fixes.is_empty() {
+        return;
+    }
+    let helping = explanation.fixes.iter().filter(|fix| fix.helps).count();
+    let failed = !explanation.ooms.is_empty();
+    let leaks = explanation.cause == Some(Cause::Leak);
+    let heading = match (helping, failed) {
+        (1.., true) if leaks => "Settings that would have moved the failure to a later step",
+        (0, true) => "Settings: none would have let it pass",
+        (0, false) => "Settings: none would lower the peak by 1% or more",
+        (_, true) => "Settings that would have let it pass",
+        (_, false) => "Settings that lower the peak",
+    };
+    let limited = result.recording.ceiling().is_some();
+    let _ = writeln!(out, "<section class=\"card\"><h2>{heading}</h2>");
+    let room = if failed { "; room: what more such requests could take after it" } else { "" };
+    let columns = if limited {
+        format!(" Peak held: with memory to spare; the others: under the limit{room}.")
+    } else {
+        String::new()
+    };
+    let _ =
+        writeln!(out, "<p class=\"note\">Each is known by replaying the recording under it.{columns}</p>");
+    let head = if failed { "<th class=\"n\">room</th>" } else { "" };
+    let _ = writeln!(
+        out,
+        "<div class=\"scroll\"><table><thead><tr><th></th><th>settings</th><th class=\"n\">peak held</th>\
+         <th class=\"n\">retries</th>{head}<th>fits</th><th>known by</th></tr></thead><tbody>"
+    );
+    let fruitless = explanation.fixes.iter().filter(|fix| !fix.helps).take(FRUITLESS);
+    for (rank, fix) in explanation.fixes.iter().filter(|fix| fix.helps).chain(fruitless).enumerate() {
+        row(out, rank, fix, limited, failed);
+    }
+    out.push_str("</tbody></table></div>\n");
+    if leaks {
+        out.push_str(
+            "<div class=\"do\"><p><b>Do</b> find what keeps the memory of past steps alive; no setting cures growth</p></div>\n",
+        );
+    } else if let Some(best) = explanation.fixes.first().filter(|fix| fix.helps) {
+        let instruction = words::instruction(&best.candidate);
+        let _ = write!(out, "<div class=\"do\"><p><b>Do</b> <code>{}</code></p>", Escaped(instruction));
+        for risk in risks(&best.candidate.options) {
+            let _ = write!(out, "<p class=\"mind\"><b>Mind</b> {}</p>", Escaped(risk));
+        }
+        out.push_str("</div>\n");
+    }
+    out.push_str("</section>\n");
+}
+
+fn row(out: &mut String, rank: usize, fix: &Fix, limited: bool, failed: bool) {
+    let candidate = &fix.candidate;
+    let (class, mark) =
+        if fix.helps { ("helps", (rank + 1).to_string()) } else { ("vain", "–".to_owned()) };
+    let (fits_class, fits) = match (limited, candidate.completes) {
+        (false, _) => ("", "-"),
+        (true, true) => ("yes", "yes"),
+        (true, false) => ("no", "no"),
+    };
+    let room = candidate.room.map_or_else(|| "-".to_owned(), |room| room.to_string());
+    let room = if failed { format!("<td class=\"n\">{room}</td>") } else { String::new() };
+    let _ = writeln!(
+        out,
+        "<tr class=\"{class}\"><td>{mark}</td><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{}</td>{room}\
+         <td class=\"{fits_class}\">{fits}</td><td>replay</td></tr>",
+        Escaped(words::settings(candidate)),
+        candidate.peak_reserved,
+        words::count(candidate.retries),
+    );
+}

@@ -1,0 +1,166 @@
+//! The sentences of the page that the text report has too.
+
+use oomph_diagnose::moment::Holder;
+use oomph_diagnose::place::Place;
+use oomph_diagnose::tune::Candidate;
+use oomph_engine::program::{OpKind, Origin, Refusal, Unknown};
+use oomph_engine::recording::{LimitSource, Recording};
+use oomph_trace::Bytes;
+
+use crate::results::ExplainResult;
+
+/// Groups the digits of a count: 35,846.
+pub(super) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A count and its noun: 1 step, 2 steps.
+pub(super) fn counted(n: u64, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(n))
+}
+
+/// Whether there is anything to replay: a bare list of segments shows one moment only.
+pub(super) fn has_history(of: &Recording<'_>) -> bool {
+    !of.trace.events.is_empty()
+}
+
+/// What happened, in a line.
+pub(super) fn headline(result: &ExplainResult<'_>) -> String {
+    let explanation = &result.explanation;
+    let device = result.recording.trace.device;
+    let peak = explanation.moment.counters.active;
+    match explanation.ooms.first() {
+        Some(oom) => {
+            let step = oom.step.map_or_else(String::new, |step| format!(", step {step}"));
+            format!("out of memory on GPU {device}{step}: {} more was asked for", oom.size)
+        }
+        None if has_history(result.recording) => {
+            format!("no failure on GPU {device}; the peak in use was {peak}")
+        }
+        None => format!("GPU {device}: {peak} in use when the snapshot was taken"),
+    }
+}
+
+/// The moment the report is about, to stand after "Memory".
+pub(super) fn moment(result: &ExplainResult<'_>) -> &'static str {
+    match result.explanation.ooms.first() {
+        Some(_) => "when it failed",
+        None if has_history(result.recording) => "at the peak",
+        None => "when the snapshot was taken",
+    }
+}
+
+/// The device and the size of the recording.
+pub(super) fn run(of: &Recording<'_>) -> String {
+    let origin = match of.program.origin {
+        Origin::Complete => "from the start",
+        Origin::Windowed => "from a later point on",
+    };
+    let settings = of.setup.options.to_string();
+    let settings = if settings.is_empty() { "default settings".to_owned() } else { settings };
+    let history = if has_history(of) {
+        format!("{} recorded {origin}", counted(of.trace.events.len() as u64, "event"))
+    } else {
+        "no history, only what is held".to_owned()
+    };
+    let (device, version) = (of.trace.device, of.setup.profile.version);
+    format!("GPU {device}, {history}, PyTorch {version}, {settings}")
+}
+
+/// What the recording does not tell.
+pub(super) fn unknown(unknown: Unknown) -> String {
+    match unknown {
+        Unknown::SlackBeforeStart { blocks } => format!(
+            "{} in use before the first event may be up to 1 MiB longer than replayed",
+            counted(blocks as u64, "block")
+        ),
+        Unknown::OutsideSegments { events } => {
+            format!("{} about memory that no segment accounts for; left out", counted(events as u64, "event"))
+        }
+    }
+}
+
+/// The limit and how it is known.
+pub(super) fn limit(of: &Recording<'_>) -> Option<(Bytes, String)> {
+    let ceiling = of.ceiling()?;
+    let bounds = &of.program.limit;
+    let source = match (of.limit_source, bounds.refusal) {
+        (LimitSource::Given, _) => "limit, as given".to_owned(),
+        (LimitSource::GarbageCollection, _) => "limit, inferred from when garbage was collected".to_owned(),
+        (_, Some(Refusal::Device { .. })) if of.setup.capacity.is_some() => {
+            "what the card could give this process".to_owned()
+        }
+        (_, _) => match bounds.below {
+            Some(below) => format!("limit, inferred: {} was granted, {below} refused", bounds.at_least),
+            None => "limit".to_owned(),
+        },
+    };
+    Some((ceiling, source))
+}
+
+/// How exactly the recording is reproduced.
+pub(super) fn fidelity(of: &Recording<'_>) -> String {
+    match &of.fidelity.divergence {
+        None if !has_history(of) => {
+            "nothing to replay: call torch.cuda.memory._record_memory_history() at the start of the job"
+                .to_owned()
+        }
+        None => {
+            let addresses = of.program.ops.iter().filter(|op| op.kind == OpKind::Alloc).count();
+            format!(
+                "exact: {} placed where they were recorded, {} and {} the same",
+                counted(addresses as u64, "allocation"),
+                counted(of.program.driver.len() as u64, "driver call"),
+                counted(of.trace.segments.len() as u64, "final segment"),
+            )
+        }
+        Some(parted) => format!(
+            "not exact: at event {} the recording shows {}, the replay {}",
+            count(u64::from(parted.event.0)),
+            parted.recorded,
+            parted.replayed
+        ),
+    }
+}
+
+/// The user's line, and the library's it led to: `train.py:61 step, in functional.py:3504`.
+pub(super) fn located(place: &Place) -> String {
+    let line = &place.line;
+    let own = format!("{}:{} {}", line.file_name(), line.line, line.function);
+    match &place.within {
+        Some(inner) if own.len() < 34 => format!("{own}, in {}:{}", inner.file_name(), inner.line),
+        _ => own,
+    }
+}
+
+/// Who holds it. `stacks`: the recording has some, so an allocation without one was made outside Python.
+pub(super) fn holder(holder: &Holder, stacks: bool) -> String {
+    let nowhere =
+        if stacks { "no Python line: autograd's threads and C++" } else { "in use; no stacks were recorded" };
+    holder.place.as_ref().map_or_else(|| nowhere.to_owned(), located)
+}
+
+/// The settings, or that they are the defaults.
+pub(super) fn settings(candidate: &Candidate) -> String {
+    let settings = candidate.options.to_string();
+    if settings.is_empty() { "defaults".to_owned() } else { settings }
+}
+
+/// What to type to get these settings.
+pub(super) fn instruction(candidate: &Candidate) -> String {
+    let settings = candidate.options.to_string();
+    if settings.is_empty() {
+        "unset PYTORCH_CUDA_ALLOC_CONF".to_owned()
+    } else {
+        format!("PYTORCH_CUDA_ALLOC_CONF={settings}")
+    }
+}
