@@ -142,6 +142,24 @@ fn a_hostile_name_in_a_stack_stays_a_name() {
 }
 
 #[test]
+fn parts_of_a_recording_are_shown_as_far_as_they_go() {
+    for fixture in page::fixtures() {
+        let mut snapshot = page::snapshot(&fixture);
+        let later = |events: &mut Vec<_>| drop(events.drain(..events.len() / 2));
+        snapshot.traces.iter_mut().for_each(|trace| later(&mut trace.events));
+        let windowed = page::page(&snapshot);
+        snapshot.traces.iter_mut().for_each(|trace| trace.events.clear());
+        let still = page::page(&snapshot);
+        for (page, charts) in [(windowed, 1), (still, 0)] {
+            assert_eq!(page.matches("class=\"chart\"").count(), charts, "{fixture}");
+            for (parts, total) in page::bars(&page) {
+                assert_eq!(parts.iter().sum::<u64>(), total, "{fixture}: {parts:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn several_devices_have_a_section_each() {
     let snapshots = ["fragmentation-oom", "leak-oom"].map(page::snapshot);
     let recordings = [page::recordings(&snapshots[0]), page::recordings(&snapshots[1])].concat();
