@@ -67,6 +67,7 @@ pub(crate) enum Verb {
     #[command(before_help = "Examples:
   oomph explain snapshot.pickle
   oomph explain train.log
+  oomph explain snapshot.pickle --html why.html
   oomph explain                    (then paste the error, and Ctrl-D)")]
     Explain(Explain),
     /// Run a recording's allocations again, exactly or under other settings
@@ -129,6 +130,9 @@ pub(crate) struct Explain {
     /// The memory limit the job ran under, where the recording does not show it
     #[arg(long, value_name = "SIZE")]
     pub(crate) limit: Option<Bytes>,
+    /// Also write the verdict on a snapshot as one self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(ClapArgs, Clone, Debug)]

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use oomph_report::text::Colour;
@@ -10,23 +11,27 @@ use crate::args::{Common, When};
 
 /// Writes the result to standard output, or to the file named with `-o`.
 pub(crate) fn write(text: &str, common: &Common) -> Result<()> {
-    let Some(path) = &common.output else {
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        return Ok(out.flush()?);
-    };
+    if let Some(path) = &common.output {
+        return write_file(path, text, common.force);
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Writes a file, which must not exist unless `force` is given.
+pub(crate) fn write_file(path: &Path, text: &str, force: bool) -> Result<()> {
     let name = path.display();
     if path.is_dir() {
         anyhow::bail!("{name} is a directory: name a file to write to");
     }
     let mut options = OpenOptions::new();
     options.write(true).truncate(true);
-    if common.force {
+    if force {
         options.create(true)
     } else {
         options.create_new(true)
     };
-    let name = path.display();
     let mut file = options.open(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => anyhow::anyhow!("{name} exists: pass --force to overwrite it"),
         _ => anyhow::anyhow!("cannot write {name}: {error}"),

@@ -230,6 +230,27 @@ fn every_rule_has_a_page_and_an_unknown_one_is_a_mistake() {
 }
 
 #[test]
+fn a_page_is_written_beside_the_text_for_snapshots_only() {
+    let folder = folder("html");
+    let (page, log) = (folder.join("why.html"), folder.join("train.log"));
+    fs::write(&log, LOG).unwrap();
+    let (page_name, file) = (page.to_str().unwrap(), fixture("fragmentation-oom"));
+    let output = run(&["explain", &file, "--html", page_name]);
+    assert_eq!(out(&output), out(&run(&["explain", &file])));
+    assert!(fs::read_to_string(&page).unwrap().starts_with("<!doctype html>"));
+    check_fails(
+        &["explain", &file, "--html", page_name],
+        1,
+        &format!("oomph: {page_name} exists: pass --force to overwrite it"),
+    );
+    check_fails(
+        &["explain", log.to_str().unwrap(), "--html", page_name],
+        2,
+        "oomph: --html needs a snapshot: a message alone has nothing to draw",
+    );
+}
+
+#[test]
 fn a_mistake_in_the_command_line_is_exit_code_2() {
     let streams = fixture("streams");
     check_fails(

@@ -1,16 +1,15 @@
 //! Where everything lies at one moment: the segments and their blocks on rows of one length, at the level of detail
 //! a picture can show.
 
-use oomph_engine::program::OpKind;
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::{Run, Start};
 use oomph_engine::simulated::SimulatedDevice;
 use oomph_engine::torch::SegmentView;
 use oomph_engine::torch::block::{BlockId, State};
-use oomph_trace::{BlockState, Bytes, PoolId, StackId, Stream};
+use oomph_trace::{Bytes, PoolId, StackId, Stream};
 use rustc_hash::FxHashMap;
 
-use crate::moment::Moment;
+use crate::moment::{Moment, birth_stacks};
 use crate::place::{Place, Places};
 
 /// The rows a layout has at most, but for what is lost where a segment does not fit into the rest of one.
@@ -81,7 +80,7 @@ pub struct Layout {
 /// The layout at `moment`, which is one of the recording's, in at most about `most` pieces.
 pub fn at(recording: &Recording<'_>, moment: &Moment, most: usize) -> Layout {
     let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
-    let stacks = birth_stacks(recording, &run);
+    let stacks = birth_stacks(recording);
     while run.peek().is_some_and(|op| op.event <= moment.event) {
         run.step();
     }
@@ -154,25 +153,6 @@ impl Rows {
         self.filled.push(left);
         at
     }
-}
-
-/// The stack that asked for each allocation, by its number; `run` has not begun.
-fn birth_stacks(recording: &Recording<'_>, run: &Run<'_, SimulatedDevice>) -> Vec<Option<StackId>> {
-    let program = &recording.program;
-    let survivors = recording.trace.segments.iter().flat_map(|segment| &segment.blocks);
-    let survivors: FxHashMap<_, _> = survivors
-        .filter(|block| block.state != BlockState::Free)
-        .map(|block| (block.addr, block.stack))
-        .collect();
-    let mut stacks: Vec<Option<StackId>> = run
-        .blocks()
-        .iter()
-        .map(|block| block.and_then(|id| survivors.get(&run.torch().block(id).addr).copied().flatten()))
-        .collect();
-    for op in program.ops.iter().filter(|op| op.kind == OpKind::Alloc) {
-        stacks[op.alloc.0 as usize] = recording.trace.events[op.event.index()].stack;
-    }
-    stacks
 }
 
 /// Which of the moment's holders each block belongs to.

@@ -158,7 +158,7 @@ fn holders(
 }
 
 /// The stack that asked for each allocation, by its number.
-fn birth_stacks(recording: &Recording<'_>) -> Vec<Option<StackId>> {
+pub(crate) fn birth_stacks(recording: &Recording<'_>) -> Vec<Option<StackId>> {
     let program = &recording.program;
     let mut stacks = vec![None; program.allocs as usize];
     for op in program.ops.iter().filter(|op| op.kind == OpKind::Alloc) {

@@ -2,6 +2,8 @@
 
 pub mod results;
 
+mod words;
+
 pub mod text;
 
 pub mod html;

@@ -22,6 +22,9 @@ const OUTSIDE_SHARE: f64 = 0.25;
 const MUCH_OUTSIDE: Bytes = Bytes(4 << 30);
 /// PyTorch takes segments of this size for requests of up to 1 MiB.
 const SMALL_SEGMENT: Bytes = Bytes(2 << 20);
+/// What the largest devices have, and what large ones have.
+const LARGEST_DEVICE: Bytes = Bytes(192 << 30);
+const LARGE_DEVICE: Bytes = Bytes(80 << 30);
 /// Intel's drivers refuse a larger block unless told otherwise.
 const XPU_BLOCK: Bytes = Bytes(4 << 30);
 
@@ -41,6 +44,7 @@ pub(super) fn judge(report: &Report) -> Verdict {
         Kind::Mps => against_limit(&report.facts),
         Kind::Wording | Kind::Bare | Kind::Warning => None,
     };
+    let counted = counted.or_else(|| outsized(report));
     counted.or_else(|| told(report)).unwrap_or_else(|| {
         let why = "the message does not print enough to tell".to_owned();
         Verdict::new(Cause::Unknown, Confidence::High, vec![why]).asking(RECORD)
@@ -55,6 +59,25 @@ fn told(report: &Report) -> Option<Verdict> {
         (Cause::Unknown, false) => verdict.asking(LOOK),
         _ => verdict,
     })
+}
+
+/// A request larger than devices are, where the message says nothing of the device.
+fn outsized(report: &Report) -> Option<Verdict> {
+    let tried = report.facts.tried.filter(|_| report.facts.total.is_none() && !report.is_of_host())?;
+    let confidence = match tried {
+        tried if tried >= LARGEST_DEVICE => Confidence::High,
+        tried if tried >= LARGE_DEVICE => Confidence::Medium,
+        _ => return None,
+    };
+    let why = format!("the request alone is {tried}, as much as a large device has in all");
+    Some(Verdict::new(Cause::Capacity, confidence, vec![why]))
+}
+
+impl Report {
+    /// Whether it is the computer's memory that was asked for.
+    fn is_of_host(&self) -> bool {
+        self.told.is_some_and(|told| told.cause == Cause::HostMemory)
+    }
 }
 
 /// Sizes that no job needs. Arrays of the host are as large as their shape says, and the shape is printed.

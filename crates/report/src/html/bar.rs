@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use oomph_trace::Bytes;
 
 use super::escape::Escaped;
-use super::{HOLDERS, holder_class, percent, words};
+use super::{HOLDERS, holder_class, percent};
 use crate::results::ExplainResult;
+use crate::words;
 
 /// One part of the whole.
 struct Part {

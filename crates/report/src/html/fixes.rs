@@ -7,8 +7,8 @@ use oomph_diagnose::rules::Cause;
 use oomph_diagnose::tune::risks;
 
 use super::escape::Escaped;
-use super::words;
 use crate::results::ExplainResult;
+use crate::words;
 
 /// How many settings that do not help are listed.
 const FRUITLESS: usize = 3;
@@ -50,9 +50,8 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
     }
     out.push_str("</tbody></table></div>\n");
     if leaks {
-        out.push_str(
-            "<div class=\"do\"><p><b>Do</b> find what keeps the memory of past steps alive; no setting cures growth</p></div>\n",
-        );
+        let cure = words::cure_of_growth(explanation);
+        let _ = writeln!(out, "<div class=\"do\"><p><b>Do</b> {}</p></div>", Escaped(cure));
     } else if let Some(best) = explanation.fixes.first().filter(|fix| fix.helps) {
         let instruction = words::instruction(&best.candidate);
         let _ = write!(out, "<div class=\"do\"><p><b>Do</b> <code>{}</code></p>", Escaped(instruction));

@@ -6,8 +6,9 @@ use oomph_diagnose::layout::{self, Extent, Kind, Layout, Piece};
 use oomph_trace::{Bytes, PoolId, Stream};
 
 use super::escape::Escaped;
-use super::{holder_class, percent, whole, words};
+use super::{holder_class, percent, whole};
 use crate::results::ExplainResult;
+use crate::words;
 
 /// Rectangles at most, about.
 const PIECES: usize = 3000;

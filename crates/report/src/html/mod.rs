@@ -7,7 +7,6 @@ mod fixes;
 mod map;
 mod timeline;
 mod verdict;
-mod words;
 
 use std::fmt::Write as _;
 
@@ -15,6 +14,7 @@ use escape::Escaped;
 use oomph_trace::Bytes;
 
 use crate::results::ExplainResult;
+use crate::words;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("tip.js");

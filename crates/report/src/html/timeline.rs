@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use oomph_diagnose::timeline::{self, Curve, Timeline};
 use oomph_trace::{Bytes, EventIdx};
 
-use super::{whole, words};
+use super::whole;
 use crate::results::ExplainResult;
+use crate::words;
 
 /// Points of each curve at most.
 const POINTS: usize = 2000;

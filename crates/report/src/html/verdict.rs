@@ -3,8 +3,8 @@
 use std::fmt::{Display, Write as _};
 
 use super::escape::Escaped;
-use super::words;
 use crate::results::ExplainResult;
+use crate::words;
 
 pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
     // A number is not parted from what it counts.

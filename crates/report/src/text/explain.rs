@@ -3,15 +3,14 @@
 use std::fmt::Write as _;
 
 use oomph_diagnose::moment::Holder;
-use oomph_diagnose::place::Place;
 use oomph_diagnose::rules::Cause;
 use oomph_diagnose::tune::risks;
 use oomph_trace::Bytes;
 
 use super::heading;
-use super::style::{Align, Colour, count, counted, paragraph, table};
-use super::tune::{instruction, name};
+use super::style::{Align, Colour, paragraph, table};
 use crate::results::ExplainResult;
+use crate::words::{self, count, counted};
 
 /// How many holders are named; the others are summed up.
 const HOLDERS: usize = 8;
@@ -29,10 +28,10 @@ pub fn render(result: &ExplainResult<'_>, colour: Colour) -> String {
     out.push('\n');
     card(&mut out, result);
     out.push('\n');
-    if heading::has_history(result.recording) {
+    if words::has_history(result.recording) {
         fixes(&mut out, result, colour);
     }
-    paragraph(&mut out, "Check", &heading::fidelity(result.recording));
+    paragraph(&mut out, "Check", &words::fidelity(result.recording));
     out
 }
 
@@ -42,7 +41,7 @@ fn verdict(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
     let events = result.recording.trace.events.len() as u64;
     let Some(oom) = explanation.ooms.first() else {
         let peak = explanation.moment.counters.active;
-        if !heading::has_history(result.recording) {
+        if !words::has_history(result.recording) {
             let text = format!("GPU {device}: {peak} in use when the snapshot was taken");
             let _ = writeln!(out, "{}", colour.strong(&text));
             return;
@@ -60,7 +59,7 @@ fn verdict(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
     let text = format!("out of memory on GPU {device}{step}: {} more was asked for", oom.size);
     let _ = writeln!(out, "{}", colour.strong(&colour.bad(&text)));
     if let Some(place) = &oom.place {
-        paragraph(out, "Where", &located(place));
+        paragraph(out, "Where", &words::located(place));
     }
     let also = match explanation.ooms.len() {
         1 => String::new(),
@@ -111,7 +110,7 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
     }
     rows.push((moment.trapped(), "cached beside blocks in use: cannot be given back".to_owned()));
     rows.push((moment.releasable, "cached, could be given back".to_owned()));
-    let total = match heading::limit(result.recording) {
+    let total = match words::limit(result.recording) {
         Some((ceiling, source)) => {
             rows.push((ceiling.saturating_sub(moment.counters.reserved), "not held".to_owned()));
             (ceiling.max(moment.counters.reserved), source)
@@ -121,7 +120,7 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
     rows.retain(|(bytes, _)| *bytes > Bytes::ZERO);
     let label = match result.explanation.ooms.first() {
         Some(_) => "Memory when it failed",
-        None if heading::has_history(result.recording) => "Memory at the peak",
+        None if words::has_history(result.recording) => "Memory at the peak",
         None => "Memory when the snapshot was taken",
     };
     let _ = writeln!(out, "  {label}");
@@ -131,22 +130,9 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
     table(out, 2, &[Align::Right, Align::Right, Align::Left], &cells);
 }
 
-/// `stacks`: the recording has some, so an allocation without one was made outside Python.
 fn held_by(holder: &Holder, stacks: bool) -> String {
-    let nowhere =
-        if stacks { "no Python line: autograd's threads and C++" } else { "in use; no stacks were recorded" };
-    let place = holder.place.as_ref().map_or_else(|| nowhere.to_owned(), located);
+    let place = words::holder(holder, stacks);
     if holder.count > 1 { format!("{place} ×{}", count(holder.count as u64)) } else { place }
-}
-
-/// The user's line, and the library's it led to: `train.py:61 step, in functional.py:3504 cross_entropy`.
-fn located(place: &Place) -> String {
-    let line = &place.line;
-    let own = format!("{}:{} {}", line.file_name(), line.line, line.function);
-    match &place.within {
-        Some(inner) if own.len() < 34 => format!("{own}, in {}:{}", inner.file_name(), inner.line),
-        _ => own,
-    }
 }
 
 fn fixes(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
@@ -180,7 +166,7 @@ fn fixes(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
             count(fix.candidate.retries),
             fix.candidate.room.map_or_else(|| "-".to_owned(), |room| room.to_string()),
             fits.to_owned(),
-            name(&fix.candidate),
+            words::settings(&fix.candidate),
         ]);
     }
     use Align::{Left, Right};
@@ -206,9 +192,9 @@ fn fixes(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
         );
     }
     if leaks {
-        paragraph(out, "Do", "find what keeps the memory of past steps alive; no setting cures growth");
+        paragraph(out, "Do", words::cure_of_growth(explanation));
     } else if let Some(best) = explanation.fixes.first().filter(|fix| fix.helps) {
-        paragraph(out, "Do", &colour.good(&instruction(&best.candidate)));
+        paragraph(out, "Do", &colour.good(&words::instruction(&best.candidate)));
         for risk in risks(&best.candidate.options) {
             paragraph(out, "Mind", risk);
         }

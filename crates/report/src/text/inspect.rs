@@ -7,7 +7,8 @@ use oomph_trace::{Bytes, Snapshot};
 
 use crate::json::in_use;
 
-use super::style::{Align, Colour, count, counted, paragraph, table};
+use super::style::{Align, Colour, paragraph, table};
+use crate::words::{count, counted};
 
 /// The whole report.
 pub fn render(snapshot: &Snapshot, colour: Colour) -> String {

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use oomph_diagnose::message::{Cause, Log, Oom, Role};
 use oomph_trace::Bytes;
 
-use super::style::{Align, Colour, count, counted, paragraph, table};
+use super::style::{Align, Colour, paragraph, table};
+use crate::words::{count, counted};
 
 /// How many changes that do not help are listed.
 const FRUITLESS: usize = 3;

@@ -5,15 +5,16 @@ use std::fmt::Write as _;
 use oomph_trace::Bytes;
 
 use super::heading;
-use super::style::{Align, Colour, count, paragraph, table};
+use super::style::{Align, Colour, paragraph, table};
 use crate::results::ReplayResult;
+use crate::words::{self, count};
 
 /// The whole report.
 pub fn render(result: &ReplayResult<'_>, colour: Colour) -> String {
     let mut out = String::new();
     let recording = result.recording;
     let verdict = match (result.as_recorded, recording.is_exact(), result.replayed.completes()) {
-        _ if !heading::has_history(recording) => "nothing to replay: the snapshot has no history".to_owned(),
+        _ if !words::has_history(recording) => "nothing to replay: the snapshot has no history".to_owned(),
         (true, true, _) => colour.good("the replay reproduces the recording exactly"),
         (true, false, _) => colour.bad("the replay departs from the recording"),
         (false, _, true) => colour.good("every request is served under these settings"),
@@ -35,7 +36,7 @@ pub fn render(result: &ReplayResult<'_>, colour: Colour) -> String {
                 "garbage_collection_threshold does nothing without a memory limit: give one with --limit";
             paragraph(&mut out, "Mind", text);
         }
-    } else if let Some((limit, source)) = heading::limit(recording) {
+    } else if let Some((limit, source)) = words::limit(recording) {
         paragraph(&mut out, "Limit", &format!("{limit} ({source})"));
     }
     out.push('\n');
@@ -73,7 +74,7 @@ pub fn render(result: &ReplayResult<'_>, colour: Colour) -> String {
         );
         paragraph(&mut out, "Dies", &text);
     }
-    paragraph(&mut out, "Check", &heading::fidelity(recording));
+    paragraph(&mut out, "Check", &words::fidelity(recording));
     if !result.as_recorded && !recording.is_exact() {
         paragraph(&mut out, "", "So the replayed figures are estimates.");
     }

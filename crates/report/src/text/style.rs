@@ -38,25 +38,6 @@ impl Colour {
     }
 }
 
-/// Groups the digits of a count: 35,846.
-pub(super) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut shown = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
-/// A count and its noun: 1 step, 2 steps.
-pub(super) fn counted(n: u64, noun: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", count(n))
-}
-
 /// Lines of at most `width` characters, broken at spaces but not before a unit; a longer word stands alone, uncut.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -150,11 +131,6 @@ fn broken(cell: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_grouped_by_thousands() {
-        assert_eq!([0, 999, 1000, 1234567].map(count), ["0", "999", "1,000", "1,234,567"]);
-    }
 
     #[test]
     fn words_are_never_cut() {

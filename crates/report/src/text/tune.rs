@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use oomph_diagnose::tune::{Candidate, risks};
 
 use super::heading;
-use super::style::{Align, Colour, count, counted, paragraph, table};
+use super::style::{Align, Colour, paragraph, table};
 use crate::results::TuneResult;
+use crate::words::{self, count, counted};
 
 /// How many rows are shown unless all are asked for.
 const SHOWN: usize = 12;
@@ -16,13 +17,13 @@ pub fn render(result: &TuneResult<'_>, all: bool, colour: Colour) -> String {
     let mut out = String::new();
     let recorded = &result.candidates[0];
     let verdict = match result.best.map(|best| &result.candidates[best]) {
-        Some(best) => colour.good(&format!("{} is best", name(best))),
+        Some(best) => colour.good(&format!("{} is best", words::settings(best))),
         None if recorded.completes => "no setting does better than the recorded one".to_owned(),
         None => colour.bad("no allocator setting helps: the job needs less memory or a larger card"),
     };
     let _ = writeln!(out, "{}", colour.strong(&verdict));
     heading::recording(&mut out, result.recording);
-    let limit = match (result.limit, heading::limit(result.recording)) {
+    let limit = match (result.limit, words::limit(result.recording)) {
         (Some(limit), Some((known, source))) if limit == known => format!("{limit} ({source})"),
         (Some(limit), _) => limit.to_string(),
         (None, _) => "none known: give one with --limit to see what fits it".to_owned(),
@@ -58,7 +59,7 @@ pub fn render(result: &TuneResult<'_>, all: bool, colour: Colour) -> String {
                 (true, false) => "no",
             }
             .to_owned(),
-            format!("{}{mark}", name(candidate)),
+            format!("{}{mark}", words::settings(candidate)),
         ]);
     }
     use Align::{Left, Right};
@@ -84,7 +85,7 @@ pub fn render(result: &TuneResult<'_>, all: bool, colour: Colour) -> String {
         &format!(
             "replay of {}; {}",
             counted(result.candidates.len() as u64, "setting"),
-            heading::fidelity(result.recording)
+            words::fidelity(result.recording)
         ),
     );
     out
@@ -109,7 +110,7 @@ fn explain_best(out: &mut String, result: &TuneResult<'_>) {
         why.push_str("; under the limit it completes, which the recorded run did not");
     }
     paragraph(out, "Why", &why);
-    paragraph(out, "Do", &instruction(best));
+    paragraph(out, "Do", &words::instruction(best));
     for risk in risks(&best.options) {
         paragraph(out, "Mind", risk);
     }
@@ -117,20 +118,4 @@ fn explain_best(out: &mut String, result: &TuneResult<'_>) {
 
 fn need(candidate: &Candidate) -> String {
     candidate.smallest_limit.map_or_else(|| "more than replay tried".to_owned(), |limit| limit.to_string())
-}
-
-/// The settings, or that they are the defaults.
-pub(super) fn name(candidate: &Candidate) -> String {
-    let settings = candidate.options.to_string();
-    if settings.is_empty() { "defaults".to_owned() } else { settings }
-}
-
-/// What to type to get these settings.
-pub(super) fn instruction(candidate: &Candidate) -> String {
-    let settings = candidate.options.to_string();
-    if settings.is_empty() {
-        "unset PYTORCH_CUDA_ALLOC_CONF".to_owned()
-    } else {
-        format!("PYTORCH_CUDA_ALLOC_CONF={settings}")
-    }
 }

@@ -1,5 +1,6 @@
-//! The sentences of the page that the text report has too.
+//! The sentences that the text reports and the page share.
 
+use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::moment::Holder;
 use oomph_diagnose::place::Place;
 use oomph_diagnose::tune::Candidate;
@@ -10,7 +11,7 @@ use oomph_trace::Bytes;
 use crate::results::ExplainResult;
 
 /// Groups the digits of a count: 35,846.
-pub(super) fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut shown = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -23,18 +24,18 @@ pub(super) fn count(n: u64) -> String {
 }
 
 /// A count and its noun: 1 step, 2 steps.
-pub(super) fn counted(n: u64, noun: &str) -> String {
+pub(crate) fn counted(n: u64, noun: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", count(n))
 }
 
 /// Whether there is anything to replay: a bare list of segments shows one moment only.
-pub(super) fn has_history(of: &Recording<'_>) -> bool {
+pub(crate) fn has_history(of: &Recording<'_>) -> bool {
     !of.trace.events.is_empty()
 }
 
 /// What happened, in a line.
-pub(super) fn headline(result: &ExplainResult<'_>) -> String {
+pub(crate) fn headline(result: &ExplainResult<'_>) -> String {
     let explanation = &result.explanation;
     let device = result.recording.trace.device;
     let peak = explanation.moment.counters.active;
@@ -51,7 +52,7 @@ pub(super) fn headline(result: &ExplainResult<'_>) -> String {
 }
 
 /// The moment the report is about, to stand after "Memory".
-pub(super) fn moment(result: &ExplainResult<'_>) -> &'static str {
+pub(crate) fn moment(result: &ExplainResult<'_>) -> &'static str {
     match result.explanation.ooms.first() {
         Some(_) => "when it failed",
         None if has_history(result.recording) => "at the peak",
@@ -60,7 +61,7 @@ pub(super) fn moment(result: &ExplainResult<'_>) -> &'static str {
 }
 
 /// The device and the size of the recording.
-pub(super) fn run(of: &Recording<'_>) -> String {
+pub(crate) fn run(of: &Recording<'_>) -> String {
     let origin = match of.program.origin {
         Origin::Complete => "from the start",
         Origin::Windowed => "from a later point on",
@@ -77,7 +78,7 @@ pub(super) fn run(of: &Recording<'_>) -> String {
 }
 
 /// What the recording does not tell.
-pub(super) fn unknown(unknown: Unknown) -> String {
+pub(crate) fn unknown(unknown: Unknown) -> String {
     match unknown {
         Unknown::SlackBeforeStart { blocks } => format!(
             "{} in use before the first event may be up to 1 MiB longer than replayed",
@@ -90,7 +91,7 @@ pub(super) fn unknown(unknown: Unknown) -> String {
 }
 
 /// The limit and how it is known.
-pub(super) fn limit(of: &Recording<'_>) -> Option<(Bytes, String)> {
+pub(crate) fn limit(of: &Recording<'_>) -> Option<(Bytes, String)> {
     let ceiling = of.ceiling()?;
     let bounds = &of.program.limit;
     let source = match (of.limit_source, bounds.refusal) {
@@ -108,7 +109,7 @@ pub(super) fn limit(of: &Recording<'_>) -> Option<(Bytes, String)> {
 }
 
 /// How exactly the recording is reproduced.
-pub(super) fn fidelity(of: &Recording<'_>) -> String {
+pub(crate) fn fidelity(of: &Recording<'_>) -> String {
     match &of.fidelity.divergence {
         None if !has_history(of) => {
             "nothing to replay: call torch.cuda.memory._record_memory_history() at the start of the job"
@@ -133,7 +134,7 @@ pub(super) fn fidelity(of: &Recording<'_>) -> String {
 }
 
 /// The user's line, and the library's it led to: `train.py:61 step, in functional.py:3504`.
-pub(super) fn located(place: &Place) -> String {
+pub(crate) fn located(place: &Place) -> String {
     let line = &place.line;
     let own = format!("{}:{} {}", line.file_name(), line.line, line.function);
     match &place.within {
@@ -143,24 +144,43 @@ pub(super) fn located(place: &Place) -> String {
 }
 
 /// Who holds it. `stacks`: the recording has some, so an allocation without one was made outside Python.
-pub(super) fn holder(holder: &Holder, stacks: bool) -> String {
+pub(crate) fn holder(holder: &Holder, stacks: bool) -> String {
     let nowhere =
         if stacks { "no Python line: autograd's threads and C++" } else { "in use; no stacks were recorded" };
     holder.place.as_ref().map_or_else(|| nowhere.to_owned(), located)
 }
 
 /// The settings, or that they are the defaults.
-pub(super) fn settings(candidate: &Candidate) -> String {
+pub(crate) fn settings(candidate: &Candidate) -> String {
     let settings = candidate.options.to_string();
     if settings.is_empty() { "defaults".to_owned() } else { settings }
 }
 
 /// What to type to get these settings.
-pub(super) fn instruction(candidate: &Candidate) -> String {
+pub(crate) fn instruction(candidate: &Candidate) -> String {
     let settings = candidate.options.to_string();
     if settings.is_empty() {
         "unset PYTORCH_CUDA_ALLOC_CONF".to_owned()
     } else {
         format!("PYTORCH_CUDA_ALLOC_CONF={settings}")
+    }
+}
+
+/// What to do about memory that grows, which no setting cures.
+pub(crate) fn cure_of_growth(explanation: &Explanation) -> &'static str {
+    if explanation.findings.iter().any(|finding| finding.rule == "OOM007") {
+        "wrap the evaluation in torch.no_grad() or torch.inference_mode(); no setting cures growth"
+    } else {
+        "find what keeps the memory of past steps alive; no setting cures growth"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped_by_thousands() {
+        assert_eq!([0, 999, 1000, 1234567].map(count), ["0", "999", "1,000", "1,234,567"]);
     }
 }
