@@ -4,6 +4,7 @@ use oomph_engine::program::OpKind;
 use oomph_engine::recording::Recording;
 use oomph_trace::{Action, Bytes, EventIdx};
 
+use crate::advice::{self, Advice};
 use crate::moment::{self, Moment};
 use crate::place::{self, Place, Places};
 use crate::rules::{self, Cause, Evidence, Finding};
@@ -51,6 +52,8 @@ pub struct Explanation {
     pub steps: Steps,
     /// Settings replayed, those that help first, by what they need.
     pub fixes: Vec<Fix>,
+    /// What can be done beside settings, and what people try in vain; only where a request failed.
+    pub advice: Vec<Advice>,
 }
 
 /// Explains a recording. `evaluate` replays each of the settings under the search's limit; it is handed in so that
@@ -60,13 +63,15 @@ pub fn explain(recording: &Recording<'_>, evaluate: &dyn Fn(&Search<'_>) -> Vec<
     let steps = steps::find(recording, &mut places);
     let ooms = ooms(recording, &steps);
     let event = ooms.first().map_or(recording.peaks.active.at, |oom| oom.event);
-    let moment = moment::at(recording, &mut places, event);
+    let step = steps.starts.iter().copied().take_while(|start| *start <= event).last();
+    let moment = moment::at(recording, &mut places, event, step);
     let fixes = fixes(&evaluate(&Search::new(recording, None)));
     let evidence = Evidence { recording, moment: &moment, steps: &steps, fixes: &fixes };
     let findings = rules::run(&evidence);
     let cause = findings.iter().find_map(|finding| finding.cause);
     let ruled_out = ruled_out(&evidence, &findings);
-    Explanation { ooms, moment, cause, ruled_out, findings, steps, fixes }
+    let advice = advice::against(cause, recording, &moment, &steps);
+    Explanation { ooms, moment, cause, ruled_out, findings, steps, fixes, advice }
 }
 
 fn ooms(recording: &Recording<'_>, steps: &Steps) -> Vec<Oom> {

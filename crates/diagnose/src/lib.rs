@@ -16,6 +16,8 @@ pub mod rules;
 
 pub mod tune;
 
+pub mod advice;
+
 pub mod explain;
 
 pub mod timeline;

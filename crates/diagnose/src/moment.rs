@@ -39,6 +39,8 @@ pub struct Moment {
     pub largest: Bytes,
     /// Who holds the active memory, largest first; adds up to [`Counters::active`].
     pub holders: Vec<Holder>,
+    /// Of the active memory, what was asked for since the step under way began; all of it where no steps are known.
+    pub of_step: Bytes,
     /// The request that failed, if one did.
     pub failed: Option<Failed>,
 }
@@ -71,7 +73,14 @@ pub struct Failed {
 }
 
 /// Replays under the recorded settings up to and including the last operation of `event`.
-pub fn at(recording: &Recording<'_>, places: &mut Places<'_>, event: EventIdx) -> Moment {
+///
+/// `step`: where the step under way began.
+pub fn at(
+    recording: &Recording<'_>,
+    places: &mut Places<'_>,
+    event: EventIdx,
+    step: Option<EventIdx>,
+) -> Moment {
     let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
     let mut failed = None;
     let mut abandoned = BTreeSet::new();
@@ -93,8 +102,17 @@ pub fn at(recording: &Recording<'_>, places: &mut Places<'_>, event: EventIdx) -
         private: cached(&run, |owner, _| owner != OwnerIdx::DEFAULT && !abandoned.contains(&owner)),
         largest: largest(&run),
         holders: holders(recording, &run, places),
+        of_step: since(recording, &run, step.unwrap_or_default()),
         failed,
     }
+}
+
+/// The active bytes of allocations made at or after `start`.
+fn since(recording: &Recording<'_>, run: &Run<'_, SimulatedDevice>, start: EventIdx) -> Bytes {
+    let made = recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc && op.event >= start);
+    let blocks = made.filter_map(|op| run.blocks()[op.alloc.0 as usize]).map(|id| run.torch().block(id));
+    let live = blocks.filter(|block| matches!(block.state, State::Allocated | State::PendingFree));
+    live.map(|block| block.size).sum()
 }
 
 fn describe(run: &Run<'_, SimulatedDevice>, op: &Op, failure: OutOfMemory) -> Failed {

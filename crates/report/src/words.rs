@@ -1,5 +1,6 @@
 //! The sentences that the text reports and the page share.
 
+use oomph_diagnose::advice::{Advice, How};
 use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::moment::Holder;
 use oomph_diagnose::place::Place;
@@ -164,6 +165,18 @@ pub(crate) fn instruction(candidate: &Candidate) -> String {
     } else {
         format!("PYTORCH_CUDA_ALLOC_CONF={settings}")
     }
+}
+
+/// A change of the program, what it leads to and how that is known.
+pub(crate) fn advice(advice: &Advice) -> String {
+    let leads_to = match (advice.in_use, advice.helps) {
+        (Some(bytes), true) => format!(", {bytes} in use, which fits"),
+        (Some(bytes), false) if advice.how == How::Computed && bytes > Bytes::ZERO => {
+            format!(", {bytes} still in use")
+        }
+        _ => String::new(),
+    };
+    format!("{} ({}{leads_to}): {}", advice.title, advice.how.name(), advice.why)
 }
 
 /// What to do about memory that grows, which no setting cures.

@@ -60,7 +60,23 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
         }
         out.push_str("</div>\n");
     }
+    advice(out, result);
     out.push_str("</section>\n");
+}
+
+/// What to change in the program, then what is tried in vain.
+fn advice(out: &mut String, result: &ExplainResult<'_>) {
+    let advice = &result.explanation.advice;
+    if advice.is_empty() {
+        return;
+    }
+    out.push_str("<h3>Beside settings</h3>\n<ul class=\"advice\">\n");
+    let helping = advice.iter().filter(|advice| advice.helps).map(|advice| ("", advice));
+    let fruitless = advice.iter().filter(|advice| !advice.helps).map(|advice| (" class=\"vain\"", advice));
+    for (class, advice) in helping.chain(fruitless) {
+        let _ = writeln!(out, "<li{class}>{}</li>", Escaped(words::advice(advice)));
+    }
+    out.push_str("</ul>\n");
 }
 
 fn row(out: &mut String, rank: usize, fix: &Fix, limited: bool, failed: bool) {

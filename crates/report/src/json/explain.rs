@@ -119,6 +119,13 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
         },
         "findings": findings,
         "fixes": fixes,
+        "advice": explanation.advice.iter().map(|advice| json!({
+            "title": advice.title,
+            "in_use": advice.in_use.map(bytes),
+            "helps": advice.helps,
+            "how": advice.how.name(),
+            "why": advice.why,
+        })).collect::<Vec<_>>(),
     })
 }
 

@@ -30,6 +30,7 @@ pub fn render(result: &ExplainResult<'_>, colour: Colour) -> String {
     out.push('\n');
     if words::has_history(result.recording) {
         fixes(&mut out, result, colour);
+        advice(&mut out, result);
     }
     paragraph(&mut out, "Check", &words::fidelity(result.recording));
     out
@@ -133,6 +134,23 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
 fn held_by(holder: &Holder, stacks: bool) -> String {
     let place = words::holder(holder, stacks);
     if holder.count > 1 { format!("{place} ×{}", count(holder.count as u64)) } else { place }
+}
+
+/// What to change in the program, and what is tried in vain.
+fn advice(out: &mut String, result: &ExplainResult<'_>) {
+    let advice = &result.explanation.advice;
+    if advice.is_empty() {
+        return;
+    }
+    out.push_str("  Beside settings\n");
+    let helping = advice.iter().filter(|advice| advice.helps);
+    for (rank, advice) in helping.enumerate() {
+        paragraph(out, &(rank + 1).to_string(), &words::advice(advice));
+    }
+    for advice in advice.iter().filter(|advice| !advice.helps) {
+        paragraph(out, "–", &words::advice(advice));
+    }
+    out.push('\n');
 }
 
 fn fixes(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {

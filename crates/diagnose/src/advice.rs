@@ -1,0 +1,132 @@
+//! What can be done beside settings, with the peak it leads to where the recording lets it be computed.
+
+use oomph_engine::recording::Recording;
+use oomph_trace::Bytes;
+
+use crate::moment::Moment;
+use crate::rules::Cause;
+use crate::steps::Steps;
+
+/// A change of the program, not of a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// What to do.
+    pub title: &'static str,
+    /// The memory in use at the failure, or the peak, with it; `None` where nothing shows it.
+    pub in_use: Option<Bytes>,
+    /// Whether it helps: it would have fitted; without a known limit, it needs less.
+    pub helps: bool,
+    /// How that is known.
+    pub how: How,
+    /// Why, with the numbers.
+    pub why: String,
+}
+
+/// How an advice is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum How {
+    /// From the recording's own numbers.
+    Computed,
+    /// From what usually happens.
+    Practice,
+}
+
+impl How {
+    /// The words for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            How::Computed => "computed",
+            How::Practice => "known from practice",
+        }
+    }
+}
+
+/// What helps against this cause, what helps most first, and what people try in vain. Nothing without a failure: then
+/// nobody asked.
+pub fn against(
+    cause: Option<Cause>,
+    recording: &Recording<'_>,
+    moment: &Moment,
+    steps: &Steps,
+) -> Vec<Advice> {
+    let (Some(cause), Some(failed), Some(ceiling)) = (cause, moment.failed, recording.ceiling()) else {
+        return Vec::new();
+    };
+    let needed = moment.counters.active + failed.size;
+    let mut advice = match cause {
+        Cause::Leak => vec![without_growth(moment, steps, failed.size, ceiling)],
+        Cause::Capacity => vec![smaller_batch(moment, failed.size, ceiling), checkpointing(moment)],
+        Cause::Fragmentation => vec![steady_shapes()],
+    };
+    advice.retain(|advice| advice.in_use.is_none_or(|bytes| bytes < needed));
+    advice.push(empty_cache(moment));
+    advice
+}
+
+/// Memory that grew since the steps settled, given back.
+fn without_growth(moment: &Moment, steps: &Steps, request: Bytes, ceiling: Bytes) -> Advice {
+    let grown: Bytes = steps.growth.as_ref().map_or(Bytes::ZERO, |growth| {
+        Bytes(growth.per_step.0.saturating_mul(steps.baseline.len() as u64 - 1))
+    });
+    let in_use = moment.counters.active.saturating_sub(grown) + request;
+    Advice {
+        title: "let go of what past steps made: detach, .item(), no_grad, or move it to the CPU",
+        in_use: Some(in_use),
+        helps: in_use <= ceiling,
+        how: How::Computed,
+        why: format!("{grown} of what was in use had grown over {} steps", steps.baseline.len() - 1),
+    }
+}
+
+/// What the step under way made, and the request itself, shrink with the batch; what was there before does not.
+fn smaller_batch(moment: &Moment, request: Bytes, ceiling: Bytes) -> Advice {
+    let of_step = moment.of_step + request;
+    let stays = moment.counters.active.saturating_sub(moment.of_step);
+    let halved = stays + Bytes(of_step.0 / 2);
+    Advice {
+        title: "half the micro-batch and twice the accumulation, the same effective batch",
+        in_use: Some(halved),
+        helps: halved <= ceiling,
+        how: How::Computed,
+        why: format!(
+            "{of_step} belongs to the step under way, which grows with the batch; {stays} was there before"
+        ),
+    }
+}
+
+fn checkpointing(moment: &Moment) -> Advice {
+    Advice {
+        title: "gradient checkpointing, or mixed precision",
+        in_use: None,
+        helps: true,
+        how: How::Practice,
+        why: format!(
+            "both shrink the {} that the step under way holds; a third more time, or none",
+            moment.of_step
+        ),
+    }
+}
+
+fn steady_shapes() -> Advice {
+    Advice {
+        title: "fewer different sizes: pad to buckets, and put the largest batch first",
+        in_use: None,
+        helps: true,
+        how: How::Practice,
+        why: "equal requests reuse each other's blocks; what comes first shapes the segments".to_owned(),
+    }
+}
+
+fn empty_cache(moment: &Moment) -> Advice {
+    Advice {
+        title: "torch.cuda.empty_cache()",
+        in_use: Some(moment.counters.active),
+        helps: false,
+        how: How::Computed,
+        why: format!(
+            "PyTorch gave back all it could before it failed; of the {} still cached {} could go",
+            moment.counters.cached(),
+            moment.releasable
+        ),
+    }
+}
