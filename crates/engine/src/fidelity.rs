@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use oomph_trace::{Action, Addr, BlockState, Bytes, EventIdx, Trace};
+use oomph_trace::{Action, Addr, BlockState, Bytes, EventIdx, Segment, Stream, Trace};
 
 use crate::counters::Counters;
 use crate::device::Device;
@@ -150,66 +150,60 @@ fn run_checked(
     })
 }
 
-/// The first segment or block in which the final states differ.
+/// The first segment or block in which the final states differ, as each side shows it.
 fn final_difference(trace: &Trace, program: &Program, replayed: &[SegmentView]) -> Option<(String, String)> {
-    let recorded: Vec<Vec<String>> = trace
-        .segments
-        .iter()
-        .map(|segment| {
-            let head = format!(
-                "{} segment of {} bytes at {} on stream {}{}",
-                if segment.small { "small" } else { "large" },
-                segment.size.0,
-                segment.addr,
-                segment.stream.0,
-                if segment.expandable { ", expandable" } else { "" }
-            );
-            let blocks = segment.blocks.iter().map(|block| {
-                let (state, requested) = match block.state {
-                    BlockState::Allocated => ("allocated", block.requested.0),
-                    BlockState::PendingFree => ("pending", block.requested.0),
-                    BlockState::Free => ("free", 0),
-                };
-                format!("{state} block of {} bytes for {requested} at {}", block.size.0, block.addr)
-            });
-            std::iter::once(head).chain(blocks).collect()
-        })
-        .collect();
-    let replayed: Vec<Vec<String>> = replayed
-        .iter()
-        .map(|segment| {
-            let head = format!(
-                "{} segment of {} bytes at {} on stream {}{}",
-                if segment.small { "small" } else { "large" },
-                segment.size.0,
-                segment.addr,
-                program.streams[usize::from(segment.stream.0)].0,
-                if segment.expandable { ", expandable" } else { "" }
-            );
-            let blocks = segment.blocks.iter().map(|block| {
-                let (state, requested) = match block.state {
-                    State::Allocated => ("allocated", block.requested.0),
-                    State::PendingFree => ("pending", block.requested.0),
-                    State::Free | State::Unmapped => ("free", 0),
-                };
-                format!("{state} block of {} bytes for {requested} at {}", block.size.0, block.addr)
-            });
-            std::iter::once(head).chain(blocks).collect()
-        })
-        .collect();
-    let longest = recorded.len().max(replayed.len());
-    let absent = Vec::new();
-    for index in 0..longest {
-        let (a, b) = (recorded.get(index).unwrap_or(&absent), replayed.get(index).unwrap_or(&absent));
-        for line in 0..a.len().max(b.len()) {
-            let nothing = "nothing".to_owned();
-            let (x, y) = (a.get(line).unwrap_or(&nothing), b.get(line).unwrap_or(&nothing));
-            if x != y {
-                return Some((x.clone(), y.clone()));
-            }
+    let recorded = trace.segments.iter().map(recorded_lines);
+    let replayed = replayed.iter().map(|segment| replayed_lines(segment, program));
+    let (mut recorded, mut replayed) = (recorded.flatten(), replayed.flatten());
+    loop {
+        let nothing = || "nothing".to_owned();
+        match (recorded.next(), replayed.next()) {
+            (None, None) => return None,
+            (a, b) if a == b => {}
+            (a, b) => return Some((a.unwrap_or_else(nothing), b.unwrap_or_else(nothing))),
         }
     }
-    None
+}
+
+/// A recorded segment and its blocks, a line each.
+fn recorded_lines(segment: &Segment) -> Vec<String> {
+    let head = segment_line(segment.small, segment.size, segment.addr, segment.stream, segment.expandable);
+    let blocks = segment.blocks.iter().map(|block| {
+        let state = match block.state {
+            BlockState::Allocated => "allocated",
+            BlockState::PendingFree => "pending",
+            BlockState::Free => "free",
+        };
+        block_line(state, block.size, block.requested, block.addr)
+    });
+    std::iter::once(head).chain(blocks).collect()
+}
+
+/// The same of a replayed segment.
+fn replayed_lines(segment: &SegmentView, program: &Program) -> Vec<String> {
+    let stream = program.streams[usize::from(segment.stream.0)];
+    let head = segment_line(segment.small, segment.size, segment.addr, stream, segment.expandable);
+    let blocks = segment.blocks.iter().map(|block| {
+        let state = match block.state {
+            State::Allocated => "allocated",
+            State::PendingFree => "pending",
+            State::Free | State::Unmapped => "free",
+        };
+        block_line(state, block.size, block.requested, block.addr)
+    });
+    std::iter::once(head).chain(blocks).collect()
+}
+
+fn segment_line(small: bool, size: Bytes, addr: Addr, stream: Stream, expandable: bool) -> String {
+    let class = if small { "small" } else { "large" };
+    let backing = if expandable { ", expandable" } else { "" };
+    format!("{class} segment of {} bytes at {addr} on stream {}{backing}", size.0, stream.0)
+}
+
+/// What a free block was last asked for is stale, so it is not compared.
+fn block_line(state: &str, size: Bytes, requested: Bytes, addr: Addr) -> String {
+    let requested = if state == "free" { 0 } else { requested.0 };
+    format!("{state} block of {} bytes for {requested} at {addr}", size.0)
 }
 
 /// A device that gives the addresses of the recording, and notes the first call that is not the recorded one.
