@@ -19,7 +19,7 @@ use oomph_trace::Bytes;
   oomph tune snapshot.pickle --limit 16GiB   which settings make it fit?
   oomph demo                                 see it on a recording of a real job",
     after_help = "A snapshot comes from PyTorch:
-  torch.cuda.memory._record_memory_history()           # at the start
+  torch.cuda.memory._record_memory_history(context=\"alloc\")  # at the start
   torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")  # at the end, or on OOM"
 )]
 pub(crate) struct Args {

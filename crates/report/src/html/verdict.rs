@@ -66,7 +66,9 @@ fn facts(out: &mut String, result: &ExplainResult<'_>) {
         };
         let event = words::count(u64::from(oom.event.0));
         fact(out, "When", format_args!("event {event} of {events}{also}"));
-        if let Some(failed) = explanation.moment.failed.filter(|failed| failed.segment != failed.size) {
+        if let Some(failed) =
+            explanation.moment.failed.filter(|failed| failed.segment.to_string() != failed.size.to_string())
+        {
             let segment = failed.segment;
             fact(
                 out,

@@ -67,7 +67,9 @@ fn verdict(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
         more => format!("; {} followed", counted(more as u64 - 1, "more failure")),
     };
     paragraph(out, "When", &format!("event {} of {}{also}", count(u64::from(oom.event.0)), count(events)));
-    if let Some(failed) = explanation.moment.failed.filter(|failed| failed.segment != failed.size) {
+    if let Some(failed) =
+        explanation.moment.failed.filter(|failed| failed.segment.to_string() != failed.size.to_string())
+    {
         let text = format!("PyTorch's message says {}, which is what it asked of the driver", failed.segment);
         paragraph(out, "Size", &text);
     }
