@@ -63,7 +63,7 @@ pub fn explain(recording: &Recording<'_>, evaluate: &dyn Fn(&Search<'_>) -> Vec<
     let steps = steps::find(recording, &mut places);
     let ooms = ooms(recording, &steps);
     let event = ooms.first().map_or(recording.peaks.active.at, |oom| oom.event);
-    let step = steps.starts.iter().copied().take_while(|start| *start <= event).last();
+    let step = steps.under_way(event).map(|step| steps.starts[step - 1]);
     let moment = moment::at(recording, &mut places, event, step);
     let fixes = fixes(&evaluate(&Search::new(recording, None)));
     let evidence = Evidence { recording, moment: &moment, steps: &steps, fixes: &fixes };
@@ -80,13 +80,12 @@ fn ooms(recording: &Recording<'_>, steps: &Steps) -> Vec<Oom> {
         .map(|op| {
             let event = &recording.trace.events[op.event.index()];
             debug_assert_eq!(event.action, Action::Oom);
-            let step = steps.starts.partition_point(|start| *start <= op.event);
             Oom {
                 event: op.event,
                 size: event.size,
                 device_free: event.device_free(),
                 place: event.stack.and_then(|stack| place::place(recording.snapshot, stack)),
-                step: (step > 0).then_some(step),
+                step: steps.under_way(op.event),
             }
         })
         .collect()

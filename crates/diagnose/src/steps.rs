@@ -24,6 +24,14 @@ pub struct Steps {
     pub kept: Option<Kept>,
 }
 
+impl Steps {
+    /// The iteration under way at `event`, counted from 1; `None` before the first.
+    pub fn under_way(&self, event: EventIdx) -> Option<usize> {
+        let begun = self.starts.partition_point(|start| *start <= event);
+        (begun > 0).then_some(begun)
+    }
+}
+
 /// Memory that grows from iteration to iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {

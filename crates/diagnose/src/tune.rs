@@ -53,28 +53,23 @@ impl<'a> Search<'a> {
 
     /// Every setting worth a try, the recorded one first, none twice.
     pub fn candidates(&self) -> Vec<Options> {
-        let recorded = &self.recording.setup.options;
-        let mut candidates = vec![recorded.clone(), Options::default()];
-        candidates.extend(grid(self.recording.setup.profile.version, self.limit.is_some()));
-        let mut distinct: Vec<Options> = Vec::new();
-        for mut options in candidates {
-            // These are the program's own business, not something to tune.
-            options.per_process_memory_fraction = recorded.per_process_memory_fraction;
-            options.expandable_segments_reserve = recorded.expandable_segments_reserve;
-            if !distinct.contains(&options) {
-                distinct.push(options);
-            }
-        }
-        distinct
+        self.distinct(|_| true)
     }
 
     /// The few that most often help, for a quick answer.
     pub fn shortlist(&self) -> Vec<Options> {
+        self.distinct(|options| SHORTLIST.contains(&options.to_string().as_str()))
+    }
+
+    /// The recorded settings, the defaults, and those of the grid that `chosen` takes; none twice.
+    fn distinct(&self, chosen: impl Fn(&Options) -> bool) -> Vec<Options> {
         let recorded = &self.recording.setup.options;
-        let few = grid(self.recording.setup.profile.version, self.limit.is_some());
-        let few = few.into_iter().filter(|options| SHORTLIST.contains(&options.to_string().as_str()));
-        let mut distinct = vec![recorded.clone()];
-        for options in std::iter::once(Options::default()).chain(few) {
+        let grid = grid(self.recording.setup.profile.version, self.limit.is_some());
+        let mut distinct: Vec<Options> = vec![recorded.clone()];
+        for mut options in std::iter::once(Options::default()).chain(grid.into_iter().filter(chosen)) {
+            // These are the program's own business, not something to tune.
+            options.per_process_memory_fraction = recorded.per_process_memory_fraction;
+            options.expandable_segments_reserve = recorded.expandable_segments_reserve;
             if !distinct.contains(&options) {
                 distinct.push(options);
             }

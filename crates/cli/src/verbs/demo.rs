@@ -11,6 +11,8 @@ use crate::output;
 
 /// A real job on an H200 that was allowed 6 GiB; see fixtures/fragmentation-oom.
 const RECORDING: &[u8] = include_bytes!("../../../../fixtures/fragmentation-oom/snapshot.pickle.gz");
+
+/// Explains it, checks the replay, and replays it with the setting that explain names first.
 pub(crate) fn run(common: &Common) -> Result<()> {
     let snapshot = read_snapshot(RECORDING)?;
     let recordings: Vec<Recording<'_>> = snapshot

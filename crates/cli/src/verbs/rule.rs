@@ -14,7 +14,7 @@ pub(crate) fn run(rule: Option<&str>, common: &Common) -> Result<()> {
         let text = if common.json { json::rules(&all) } else { text::rules::list(&all) };
         return output::write(&text, common);
     };
-    let Some(info) = rules::all().iter().find(|info| info.id.eq_ignore_ascii_case(wanted.trim())) else {
+    let Some(info) = rules::info(wanted) else {
         let last = rules::all().last().map_or("", |info| info.id);
         let text =
             format!("there is no rule `{wanted}`: they are OOM001 to {last}, and `oomph rule` lists them");

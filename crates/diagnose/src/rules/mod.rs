@@ -125,9 +125,14 @@ pub fn all() -> &'static [RuleInfo] {
     &INFOS
 }
 
+/// A rule, named by its number in capitals or not.
+pub fn info(rule: &str) -> Option<&'static RuleInfo> {
+    all().iter().find(|info| info.id.eq_ignore_ascii_case(rule.trim()))
+}
+
 /// The page of a rule, named by its number in capitals or not.
 pub fn page(rule: &str) -> Option<&'static str> {
-    all().iter().find(|info| info.id.eq_ignore_ascii_case(rule.trim())).map(|info| info.page)
+    info(rule).map(|info| info.page)
 }
 
 /// Every finding, causes first, else by number.
