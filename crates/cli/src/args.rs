@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use oomph_engine::recording::Known;
 use oomph_engine::torch::profile::Version;
 use oomph_trace::Bytes;
 
@@ -117,6 +118,13 @@ pub(crate) struct Source {
     /// The version of PyTorch that recorded it, where the file does not tell
     #[arg(long, value_name = "VERSION")]
     pub(crate) profile: Option<Version>,
+}
+
+impl Source {
+    /// What the user knows of the recording, with the limit of its job where one is named.
+    pub(crate) fn known(&self, limit: Option<Bytes>) -> Known {
+        Known { version: self.profile, limit }
+    }
 }
 
 #[derive(ClapArgs, Clone, Debug)]

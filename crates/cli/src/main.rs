@@ -1,9 +1,7 @@
 //! The `oomph` command.
 
 mod args;
-mod input;
 mod output;
-mod parallel;
 mod verbs;
 
 use std::process::ExitCode;

@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use oomph_engine::recording::{Known, Recording};
+use oomph_host::explain;
 use oomph_report::{json, text};
 use oomph_trace::read_snapshot;
 
-use super::{explain, replay};
+use super::replay;
 use crate::args::Common;
 use crate::output;
 

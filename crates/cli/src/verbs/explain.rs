@@ -1,15 +1,17 @@
 //! `oomph explain`.
 
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
 use anyhow::Result;
-use oomph_diagnose::explain::explain;
-use oomph_diagnose::tune::Search;
-use oomph_engine::recording::Recording;
+use oomph_engine::recording::Known;
+use oomph_host::explain::result;
+use oomph_host::input::{self, Input};
 use oomph_report::results::ExplainResult;
 use oomph_report::{html, json, text};
 
-use crate::args::{Common, Explain, Source, UsageError};
-use crate::input::Input;
-use crate::{input, output, parallel};
+use crate::args::{Common, Explain, UsageError};
+use crate::output;
 
 pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
     let colour = output::colour(common);
@@ -17,10 +19,13 @@ pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
     let mut results: Vec<ExplainResult<'static>> = Vec::new();
     for file in &args.files {
         let mut texts = Vec::new();
+        if file == Path::new("-") && io::stdin().is_terminal() {
+            output::complain("oomph: paste the message, then press Ctrl-D on a line of its own");
+        }
         match input::read(file)? {
             Input::Snapshot(snapshot) => {
-                let source = Source { file: file.clone(), profile: args.profile };
-                for recording in input::recordings(snapshot, &source, args.limit) {
+                let known = Known { version: args.profile, limit: args.limit };
+                for recording in input::recordings(snapshot, known) {
                     // Left to the system like the snapshot it is of.
                     let result = result(Box::leak(Box::new(recording)));
                     texts.push(text::explain::render(&result, colour));
@@ -50,10 +55,4 @@ pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
     }
     let text = if common.json { json::document(documents) } else { reports.join("\n") };
     output::write(&text, common)
-}
-
-/// The verdict on one recording.
-pub(crate) fn result<'a>(recording: &'a Recording<'a>) -> ExplainResult<'a> {
-    let evaluate = |search: &Search<'_>| parallel::evaluate_at_limit(search, &search.shortlist());
-    ExplainResult { recording, explanation: explain(recording, &evaluate) }
 }

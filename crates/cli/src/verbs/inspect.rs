@@ -1,10 +1,11 @@
 //! `oomph inspect`.
 
 use anyhow::Result;
+use oomph_host::input;
 use oomph_report::{json, text};
 
 use crate::args::{Common, Inspect};
-use crate::{input, output};
+use crate::output;
 
 pub(crate) fn run(args: &Inspect, common: &Common) -> Result<()> {
     let snapshot = input::snapshot(&args.file)?;

@@ -3,20 +3,21 @@
 use anyhow::Result;
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::{OnFailure, Setup, replay};
+use oomph_host::input;
 use oomph_report::results::ReplayResult;
 use oomph_report::{json, text};
 use oomph_trace::Bytes;
 
 use crate::args::{Common, Replay, UsageError};
-use crate::{input, output};
+use crate::output;
 
 pub(crate) fn run(args: &Replay, common: &Common) -> Result<()> {
     let snapshot = input::snapshot(&args.source.file)?;
-    let mut recordings = input::recordings(snapshot, &args.source, None);
+    let mut recordings = input::recordings(snapshot, args.source.known(None));
     if let Some(limit) = args.limit {
         let fits = |recording: &Recording<'_>| is_its_own(recording, limit);
         if args.settings.is_empty() && recordings.iter().all(fits) {
-            recordings = input::recordings(snapshot, &args.source, Some(limit));
+            recordings = input::recordings(snapshot, args.source.known(Some(limit)));
         }
     }
     let results: Result<Vec<ReplayResult<'_>>> =

@@ -5,16 +5,17 @@ use oomph_diagnose::place::Places;
 use oomph_diagnose::steps;
 use oomph_diagnose::tune::{Search, best};
 use oomph_engine::recording::Recording;
+use oomph_host::{input, parallel};
 use oomph_report::results::TuneResult;
 use oomph_report::{json, text};
 use oomph_trace::Bytes;
 
 use crate::args::{Common, Tune};
-use crate::{input, output, parallel};
+use crate::output;
 
 pub(crate) fn run(args: &Tune, common: &Common) -> Result<()> {
     let snapshot = input::snapshot(&args.source.file)?;
-    let recordings = input::recordings(snapshot, &args.source, None);
+    let recordings = input::recordings(snapshot, args.source.known(None));
     if recordings.iter().all(|recording| recording.trace.events.is_empty()) {
         anyhow::bail!(
             "{}: nothing to tune, the snapshot has no history: call _record_memory_history() at the start of the job",

@@ -1,22 +1,19 @@
 //! Reading what the user names: a snapshot, or a text that may report an error.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, IsTerminal, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use oomph_diagnose::message::{self, Log};
 use oomph_engine::recording::{Known, Recording};
-use oomph_trace::{Bytes, Snapshot, begins_as_pickle, read_snapshot, unpacked};
-
-use crate::args::Source;
-use crate::output;
+use oomph_trace::{Snapshot, begins_as_pickle, read_snapshot, unpacked};
 
 /// How much of a file is looked at to tell what it is.
 const HEAD: u64 = 64 << 10;
 
 /// What a file holds.
-pub(crate) enum Input {
+pub enum Input {
     /// A memory snapshot. A process reads a few and ends; they are left to the system, which takes them back faster
     /// than we could.
     Snapshot(&'static Snapshot),
@@ -25,7 +22,7 @@ pub(crate) enum Input {
 }
 
 /// The file, or standard input for `-`, as what it turns out to be.
-pub(crate) fn read(path: &Path) -> Result<Input> {
+pub fn read(path: &Path) -> Result<Input> {
     let name = shown(path);
     let mut source = open(path)?;
     let mut head = Vec::new();
@@ -40,7 +37,7 @@ pub(crate) fn read(path: &Path) -> Result<Input> {
 }
 
 /// The snapshot in a file, or on standard input for `-`.
-pub(crate) fn snapshot(path: &Path) -> Result<&'static Snapshot> {
+pub fn snapshot(path: &Path) -> Result<&'static Snapshot> {
     snapshot_in(open(path)?, &shown(path))
 }
 
@@ -55,15 +52,12 @@ fn snapshot_in(source: impl Read, name: &str) -> Result<&'static Snapshot> {
 }
 
 /// What a file is called in messages.
-pub(crate) fn shown(path: &Path) -> String {
+pub fn shown(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 fn open(path: &Path) -> Result<Box<dyn Read>> {
     if path == Path::new("-") {
-        if io::stdin().is_terminal() {
-            output::complain("oomph: paste the message, then press Ctrl-D on a line of its own");
-        }
         return Ok(Box::new(io::stdin().lock()));
     }
     let name = path.display();
@@ -75,12 +69,7 @@ fn open(path: &Path) -> Result<Box<dyn Read>> {
 }
 
 /// Every device's recording, understood in the light of what the user knows.
-pub(crate) fn recordings<'a>(
-    snapshot: &'a Snapshot,
-    source: &Source,
-    limit: Option<Bytes>,
-) -> Vec<Recording<'a>> {
-    let known = Known { version: source.profile, limit };
+pub fn recordings(snapshot: &Snapshot, known: Known) -> Vec<Recording<'_>> {
     // Host memory (PyTorch 2.14) is not managed by the CUDA caching allocator.
     let devices = snapshot.traces.iter().filter(|trace| trace.device >= 0);
     devices.map(|trace| Recording::understand(snapshot, trace, known)).collect()
