@@ -1,5 +1,7 @@
 //! The command line.
 
+mod run;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -7,6 +9,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use oomph_engine::recording::Known;
 use oomph_engine::torch::profile::Version;
 use oomph_trace::Bytes;
+
+pub(crate) use run::{Run, script_for_verb, set_script_apart};
 
 /// Why a CUDA job ran out of memory, and which change fixes it: proved by replaying the job's own allocations.
 #[derive(Debug, Parser)]
@@ -71,6 +75,18 @@ pub(crate) enum Verb {
   oomph explain snapshot.pickle --html why.html
   oomph explain                    (then paste the error, and Ctrl-D)")]
     Explain(Explain),
+    /// Run a script, record its memory cheaply, explain it if it runs out
+    #[command(
+        before_help = "Examples:
+  oomph run train.py --lr 1e-4
+  oomph run --limit 15GiB -m pkg.train         as with less memory
+  oomph run torchrun --nproc-per-node 2 train.py",
+        override_usage = "oomph run [OPTIONS] SCRIPT|-m MODULE|-c CODE|COMMAND [ARGS]...",
+        after_help = "Everything after the script's name belongs to the script. Its exit code is passed on.
+Recordings go to .oomph/; `oomph explain .oomph/last` explains the last run.
+Defaults may be kept in [tool.oomph.run] of pyproject.toml."
+    )]
+    Run(Run),
     /// Run a recording's allocations again, exactly or under other settings
     #[command(before_help = "Examples:
   oomph replay snapshot.pickle                  is the replay exact?
@@ -190,23 +206,12 @@ impl std::error::Error for UsageError {}
 /// piped into `oomph` alone is explained as well.
 pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>, is_piped: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
-    let mut takes_value = false;
-    let mut first = None;
-    for word in words.iter().skip(1).map(|word| word.to_string_lossy()) {
-        if std::mem::take(&mut takes_value) {
-            continue;
-        }
-        if word.starts_with('-') && word != "-" {
-            takes_value =
-                matches!(word.as_ref(), "-o" | "--output" | "--color" | "--limit" | "--profile" | "--html");
-            if matches!(word.as_ref(), "-h" | "--help" | "-V" | "--version") {
-                return words;
-            }
-            continue;
-        }
-        first = Some(word.into_owned());
-        break;
+    if words.iter().skip(1).any(|word| ["-h", "--help", "-V", "--version"].iter().any(|flag| word == flag))
+        && first_word(&words).is_none()
+    {
+        return words;
     }
+    let first = first_word(&words).map(|at| words[at].to_string_lossy().into_owned());
     let explains = match first {
         None => is_piped,
         Some(word) => {
@@ -220,6 +225,26 @@ pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>, is_piped:
         words.insert(1, "explain".into());
     }
     words
+}
+
+/// Where the first word stands that is no option and no option's value: the verb, or what stands in its place.
+fn first_word(words: &[OsString]) -> Option<usize> {
+    let mut takes_value = false;
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let word = word.to_string_lossy();
+        if std::mem::take(&mut takes_value) {
+            continue;
+        }
+        if !word.starts_with('-') || word == "-" {
+            return Some(at);
+        }
+        takes_value =
+            matches!(word.as_ref(), "-o" | "--output" | "--color" | "--limit" | "--profile" | "--html");
+        if matches!(word.as_ref(), "-h" | "--help" | "-V" | "--version") {
+            return None;
+        }
+    }
+    None
 }
 
 #[cfg(test)]
