@@ -1,5 +1,7 @@
 //! What oomph's recorder adds to a snapshot is read back as it was, and what is wrong with it costs only itself.
 
+use oomph_engine::recording::{Known, LimitSource, Recording};
+use oomph_engine::torch::options::Options;
 use oomph_engine::torch::profile::Version;
 use oomph_testkit::generate::{Ending, Job};
 use oomph_testkit::pickle::{self, Format, Style, Tree, tree_of};
@@ -103,4 +105,48 @@ fn texts_and_lists_without_end_are_cut_short() {
     assert_eq!(words, [3 << 20, 1]);
     let card = |index: i128| Tree::dict([("index", Tree::Int(index))]);
     assert_eq!(read(&Tree::dict([("devices", Tree::list((0..999).map(card)))])).unwrap().devices.len(), 256);
+}
+
+fn understood<T>(snapshot: &Snapshot, known: Known, look: impl Fn(&Recording<'_>) -> T) -> T {
+    let recording = Recording::understand(snapshot, &snapshot.traces[0], known);
+    assert!(recording.is_exact(), "{:?}", recording.fidelity.divergence);
+    look(&recording)
+}
+
+#[test]
+fn the_recorded_limit_and_version_are_taken_unless_the_user_knows_better() {
+    let limit = |recording: &Recording<'_>| (recording.limit_source, recording.ceiling());
+    let mut snapshot = job().record();
+    let stated = snapshot.sidecar.as_ref().unwrap().devices[0].limit;
+    assert_eq!(understood(&snapshot, Known::default(), limit), (LimitSource::Recorded, stated));
+    let known = Known { version: None, limit: Some(Bytes::gib(16) - Bytes::mib(1)) };
+    assert_eq!(understood(&snapshot, known, limit), (LimitSource::Given, known.limit));
+
+    // A limit that the job never met is known all the same; one that it surpassed was set later.
+    let quiet = Job { limit: Some(Bytes::gib(40)), ending: Ending::Complete, ..job() }.record();
+    let stated = quiet.sidecar.as_ref().unwrap().devices[0].limit;
+    assert_eq!(understood(&quiet, Known::default(), limit), (LimitSource::Recorded, stated));
+    snapshot.sidecar.as_mut().unwrap().devices[0].limit = Some(Bytes::mib(64));
+    let found = understood(&snapshot, Known::default(), limit);
+    assert_eq!(found, (LimitSource::Refusals, Some(Bytes::gib(16))));
+
+    let version = |recording: &Recording<'_>| recording.setup.profile.version;
+    snapshot.sidecar.as_mut().unwrap().versions.torch = Some("2.10.1+cu126".to_owned());
+    assert_eq!(understood(&snapshot, Known::default(), version), Version::two(10));
+    let known = Known { version: Some(Version::two(9)), limit: None };
+    assert_eq!(understood(&snapshot, known, version), Version::two(9));
+    snapshot.sidecar.as_mut().unwrap().versions.torch = Some("3.0".to_owned());
+    assert_eq!(understood(&snapshot, Known::default(), version), Version::two(11));
+}
+
+#[test]
+fn settings_come_from_the_environment_where_the_snapshot_states_none() {
+    let options =
+        Options { expandable_segments: true, large_segment_size: Bytes::mib(64), ..Options::default() };
+    let mut snapshot = Job { options: options.clone(), ..job() }.record();
+    snapshot.settings = None;
+    let sidecar = snapshot.sidecar.as_mut().unwrap();
+    sidecar.settings.alloc_conf = Some(options.to_string());
+    let found = |recording: &Recording<'_>| recording.setup.options.clone();
+    assert_eq!(understood(&snapshot, Known::default(), found), options);
 }
