@@ -97,6 +97,7 @@ pub(crate) fn limit(of: &Recording<'_>) -> Option<(Bytes, String)> {
     let bounds = &of.program.limit;
     let source = match (of.limit_source, bounds.refusal) {
         (LimitSource::Given, _) => "limit, as given".to_owned(),
+        (LimitSource::Recorded, _) if of.setup.capacity.is_none() => "limit, as recorded".to_owned(),
         (LimitSource::GarbageCollection, _) => "limit, inferred from when garbage was collected".to_owned(),
         (_, Some(Refusal::Device { .. })) if of.setup.capacity.is_some() => {
             "what the card could give this process".to_owned()

@@ -40,7 +40,9 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let recording = evidence.recording;
     let failed = evidence.moment.failed?;
     let Some(Refusal::Device { .. }) = recording.program.limit.refusal else { return None };
-    if recording.limit_source == LimitSource::Given {
+    if recording.limit_source == LimitSource::Given
+        || recording.limit_source == LimitSource::Recorded && recording.setup.capacity.is_none()
+    {
         return None;
     }
     let left = recording.trace.events.get(evidence.moment.event.index())?.device_free();

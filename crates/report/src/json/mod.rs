@@ -133,6 +133,7 @@ fn trace(recording: &Recording<'_>) -> Value {
         "limit_source": match recording.limit_source {
             LimitSource::None => Value::Null,
             LimitSource::Given => json!("given"),
+            LimitSource::Recorded => json!("recorded"),
             LimitSource::Refusals => json!("refusals"),
             LimitSource::GarbageCollection => json!("garbage_collection"),
         },
