@@ -5,3 +5,4 @@ pub mod explain;
 pub mod input;
 pub mod parallel;
 pub mod run;
+pub mod status;

@@ -2,6 +2,8 @@
 
 pub mod results;
 
+pub mod status;
+
 mod words;
 
 pub mod text;
