@@ -1,36 +1,38 @@
-"""Starts the recorder in every Python process under `oomph run`, then makes way for the sitecustomize that was there."""
+"""Starts oomph's recorder in a Python whose environment has no oomph.
+
+`oomph run` puts this folder in front of PYTHONPATH, so every Python below it comes by here first. The folder leaves
+sys.path at once, and a sitecustomize of the environment's own runs as it would have.
+"""
 
 import os
 import sys
 
+_here = os.path.dirname(os.path.abspath(__file__))
 
-def _next(folder: str) -> None:
-    """Runs the sitecustomize that this one hides. PYTHONPATH stays as it is, for processes started from this one."""
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
-    mine = sys.modules.pop("sitecustomize", None)
+
+def _start() -> None:
     try:
-        import sitecustomize  # noqa: F401
-    except ImportError as error:
-        if error.name != "sitecustomize":
-            raise
-        if mine is not None:
-            sys.modules["sitecustomize"] = mine
+        import _oomph_recorder  # type: ignore[import-not-found]
 
-
-def _record(folder: str) -> None:
-    try:
-        sys.path.insert(0, folder)
-        try:
-            import _oomph_recorder  # type: ignore[import-not-found]
-        finally:
-            sys.path.remove(folder)
         _oomph_recorder.start()
     except Exception as error:
-        print(f"oomph: not recording: {error!r}", file=sys.stderr)
+        print(f"oomph: recording is off ({type(error).__name__}: {error})", file=sys.stderr)
+    finally:
+        sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _here]
 
 
-_folder = os.path.dirname(os.path.abspath(__file__))
-try:
-    _next(_folder)
-finally:
-    _record(_folder)
+def _run_the_next_one() -> None:
+    import importlib.machinery
+
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        return
+    import importlib.util
+
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+_start()
+_run_the_next_one()
