@@ -4,10 +4,12 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use oomph_host::run::aftermath::{self, Aftermath, Talk};
 use oomph_host::run::child::{Ended, Signals};
 use oomph_host::run::configuration::{Asked, ConfigurationError};
 use oomph_host::run::folder::{HOME, RunFolder};
 use oomph_host::run::plan::{Plan, RING};
+use oomph_host::run::pressure::Pressure;
 use oomph_host::run::program::{Missing, Program};
 use oomph_host::run::settings::{Frameworks, Settings, in_force};
 use oomph_trace::cards::card_named;
@@ -47,10 +49,63 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
     let plan = plan(args, &asked, &had)?;
     let mut signals =
         Signals::listen().map_err(|error| Refusal(OURS, format!("cannot listen for signals: {error}")))?;
-    let folder = if asked.record.unwrap_or(true) { folder(&plan) } else { None };
-    let mut command = command(&plan, folder.as_ref(), &had);
-    let ended = signals.run(&mut command).map_err(|error| cannot_start(&plan, &error))?;
-    Ok(ended)
+    if !asked.record.unwrap_or(true) {
+        return once(&mut signals, &plan, None, &had);
+    }
+    let (ended, after) = recorded(&mut signals, &plan, &had, common)?;
+    if !(asked.retry.unwrap_or(false) && after.ran_out) {
+        return Ok(ended);
+    }
+    retry(&mut signals, plan, &after, ended, &had, common)
+}
+
+/// One run, about which nothing is said.
+fn once(signals: &mut Signals, plan: &Plan, folder: Option<&RunFolder>, had: &str) -> Result<Ended, Refusal> {
+    signals.run(&mut command(plan, folder, had)).map_err(|error| cannot_start(plan, &error))
+}
+
+/// One run, and what is said of it.
+fn recorded(
+    signals: &mut Signals,
+    plan: &Plan,
+    had: &str,
+    common: &Common,
+) -> Result<(Ended, Aftermath), Refusal> {
+    let folder = folder(plan);
+    let before = Pressure::read();
+    let ended = once(signals, plan, folder.as_ref(), had)?;
+    let Some(folder) = folder else { return Ok((ended, Aftermath::default())) };
+    let talk = match (common.quiet, common.verbose) {
+        (true, _) => Talk::Quiet,
+        (false, true) => Talk::Verbose,
+        (false, false) => Talk::Normal,
+    };
+    let after = aftermath::of_run(&folder, ended, &before, talk, output::colour_of_errors(common));
+    output::complain_text(&after.text);
+    Ok((ended, after))
+}
+
+/// Runs once more with the settings that a replay showed to help. What was piped in is gone and cannot be given again.
+fn retry(
+    signals: &mut Signals,
+    mut plan: Plan,
+    after: &Aftermath,
+    ended: Ended,
+    had: &str,
+    common: &Common,
+) -> Result<Ended, Refusal> {
+    let Some(fix) = &after.fix else {
+        output::complain("oomph: not run again: no setting is known to help");
+        return Ok(ended);
+    };
+    if output::is_piped_into() {
+        output::complain("oomph: not run again: its standard input was a pipe or a file, and is used up");
+        return Ok(ended);
+    }
+    let Ok(settings) = Settings::checked(std::slice::from_ref(fix), had) else { return Ok(ended) };
+    plan.settings = plan.settings.with(&settings);
+    output::complain(&format!("oomph: running once more with {fix}"));
+    Ok(recorded(signals, &plan, had, common)?.0)
 }
 
 /// What pyproject.toml asks for. One that cannot be read is not ours to judge, and does not keep the script from running.
@@ -81,7 +136,7 @@ fn plan(args: &Run, asked: &Asked, had: &str) -> Result<Plan, Refusal> {
             growth: asked.growth.unwrap_or(false),
             async_allocator: asked.async_allocator.unwrap_or(false),
         },
-        limit: asked.limit.or(card.map(|card| card.total)),
+        limit: asked.limit,
         card,
         ring: asked.ring.unwrap_or(RING),
     })
@@ -91,7 +146,8 @@ fn plan(args: &Run, asked: &Asked, had: &str) -> Result<Plan, Refusal> {
 fn folder(plan: &Plan) -> Option<RunFolder> {
     let made = std::env::current_dir().and_then(|here| RunFolder::create(&here, plan));
     made.map_err(|error| {
-        let unlimited = if plan.limit.is_some() { " and without the limit" } else { "" };
+        let unlimited =
+            if plan.limit.is_some() || plan.card.is_some() { " and without the limit" } else { "" };
         output::complain(&format!(
             "oomph: cannot write {HOME}/ here ({error}): running without recording{unlimited}"
         ));

@@ -94,6 +94,7 @@ fn run_json(plan: &Plan) -> String {
         "argv": argv,
         "limit": plan.limit.map(|limit| limit.0),
         "gpu": plan.card.map(|card| card.short),
+        "gpu_total": plan.card.map(|card| card.total.0),
         "ring": plan.ring,
         "settings": plan.settings.to_string(),
         "since": since,
@@ -128,9 +129,12 @@ pub fn is_run_folder(path: &Path) -> bool {
     path.is_dir() && (path.join("run.json").is_file() || !recordings(path).is_empty())
 }
 
-/// The recordings in a run's folder: ranks by number, then the others by name.
+/// The recordings in a run's folder: ranks by number, then the others by name. Of a process that ran out of memory and
+/// went on, the one of that moment stands for both.
 pub fn recordings(folder: &Path) -> Vec<PathBuf> {
-    named(folder, "pickle")
+    let all = named(folder, "pickle");
+    let hidden = |path: &PathBuf| all.contains(&path.with_extension("oom.pickle"));
+    all.iter().filter(|path| !hidden(path)).cloned().collect()
 }
 
 /// The notes that processes left in a run's folder, in the same order.
