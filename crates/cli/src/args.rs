@@ -72,7 +72,7 @@ pub(crate) enum Verb {
     #[command(before_help = "Examples:
   oomph explain snapshot.pickle
   oomph explain train.log
-  oomph explain snapshot.pickle --html why.html
+  oomph explain .oomph/last --html why.html
   oomph explain                    (then paste the error, and Ctrl-D)")]
     Explain(Explain),
     /// Run a script, record its memory cheaply, explain it if it runs out
@@ -87,6 +87,10 @@ Recordings go to .oomph/; `oomph explain .oomph/last` explains the last run.
 Defaults may be kept in [tool.oomph.run] of pyproject.toml."
     )]
     Run(Run),
+    /// Write the recording of a process under `oomph run`, which goes on
+    #[command(before_help = "Example:
+  oomph dump 4711       (then: oomph explain .oomph/last)")]
+    Dump(Dump),
     /// Run a recording's allocations again, exactly or under other settings
     #[command(before_help = "Examples:
   oomph replay snapshot.pickle                  is the replay exact?
@@ -145,8 +149,9 @@ impl Source {
 
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Explain {
-    /// Snapshots, logs, or saved error messages; standard input where none is named, or for `-`
-    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    /// Snapshots, logs, saved error messages, or folders of runs; `-` is standard input. Where none is named: what is
+    /// piped in, else the last run in .oomph, else what is pasted
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The version of PyTorch that recorded a snapshot, where the file does not tell
     #[arg(long, value_name = "VERSION")]
@@ -188,6 +193,16 @@ pub(crate) struct Inspect {
     /// A memory snapshot (plain, gzip or zstd); `-` reads standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Dump {
+    /// The process, or the `oomph run` above it
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: i32,
+    /// How long to wait for it
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) wait: u64,
 }
 
 /// A mistake in the command line that clap cannot see.

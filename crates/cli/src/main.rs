@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Verb::Explain(verb) => verbs::explain::run(verb, &args.common),
         // Its exit code is the script's own.
         Verb::Run(verb) => return verbs::run::run(verb, &args.common),
+        Verb::Dump(verb) => verbs::dump::run(verb, &args.common),
         Verb::Replay(verb) => verbs::replay::run(verb, &args.common),
         Verb::Tune(verb) => verbs::tune::run(verb, &args.common),
         Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common),

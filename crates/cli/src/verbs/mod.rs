@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub(crate) mod demo;
+pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod inspect;

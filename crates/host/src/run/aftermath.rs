@@ -70,7 +70,7 @@ fn of_the_others(all: &[Notes], first: &Notes, later: &[&Notes]) -> String {
     }
     for notes in later {
         let seconds = notes.failed_us().saturating_sub(first.failed_us()) as f64 / 1e6;
-        let file = notes.recording.as_ref().and_then(|path| path.file_name()).unwrap_or_default();
+        let file = notes.recordings.first().and_then(|path| path.file_name()).unwrap_or_default();
         let file = Path::new(&last()).join(file);
         out.push_str(&format!(
             "oomph: {} ran out {seconds:.1} s later: oomph explain {}\n",

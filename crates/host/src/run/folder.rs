@@ -126,15 +126,23 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Whether a path is a run's folder, or a link to one.
 pub fn is_run_folder(path: &Path) -> bool {
-    path.is_dir() && (path.join("run.json").is_file() || !recordings(path).is_empty())
+    path.join("run.json").is_file()
 }
 
-/// The recordings in a run's folder: ranks by number, then the others by name. Of a process that ran out of memory and
-/// went on, the one of that moment stands for both.
+/// The recordings in a run's folder, one for each process: ranks by number, then the others by name.
 pub fn recordings(folder: &Path) -> Vec<PathBuf> {
-    let all = named(folder, "pickle");
-    let hidden = |path: &PathBuf| all.contains(&path.with_extension("oom.pickle"));
-    all.iter().filter(|path| !hidden(path)).cloned().collect()
+    let is_whole =
+        |path: &PathBuf| path.file_stem().is_some_and(|name| Path::new(name).extension().is_none());
+    named(folder, "pickle").into_iter().filter(is_whole).collect()
+}
+
+/// What to explain a process by, best first: the recording of the moment it ran out of memory, which is there if it
+/// went on afterwards, and the one of its end.
+pub fn of_failure(recording: &Path) -> impl Iterator<Item = PathBuf> {
+    ["oom.pickle", "pickle"]
+        .map(|suffix| recording.with_extension(suffix))
+        .into_iter()
+        .filter(|path| path.is_file())
 }
 
 /// The notes that processes left in a run's folder, in the same order.

@@ -27,5 +27,10 @@ pub mod pressure;
 
 pub mod verdict;
 
+pub mod contents;
+
 #[cfg(unix)]
 pub mod aftermath;
+
+#[cfg(unix)]
+pub mod dump;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use oomph_trace::Bytes;
 use oomph_trace::sidecar::{Node, Sidecar, Why};
 use serde_json::Value;
 
@@ -16,8 +17,8 @@ pub struct Notes {
     pub name: String,
     /// What it noted.
     pub said: Sidecar,
-    /// Its recording; the one of the moment it ran out, where it went on afterwards.
-    pub recording: Option<PathBuf>,
+    /// Its recordings: the one of the moment it ran out, where it went on afterwards, then the one of its end.
+    pub recordings: Vec<PathBuf>,
 }
 
 impl Notes {
@@ -29,11 +30,10 @@ impl Notes {
     /// Reads one file.
     pub fn read(path: &Path) -> Option<Notes> {
         let value: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        let recordings = ["oom.pickle", "pickle"].map(|suffix| path.with_extension(suffix));
         Some(Notes {
             name: path.file_stem()?.to_string_lossy().into_owned(),
             said: Sidecar::read(Json(&value)),
-            recording: recordings.into_iter().find(|path| path.is_file()),
+            recordings: folder::of_failure(path).collect(),
         })
     }
 
@@ -64,6 +64,15 @@ impl Notes {
             let (class, text) = (error.class.as_deref(), error.text.as_deref()?);
             Some(class.map_or_else(|| text.to_owned(), |class| format!("{class}: {text}")))
         })
+    }
+}
+
+impl Notes {
+    /// The words it died with, where they say that memory ran out and no recording of PyTorch's allocator shows it.
+    pub(super) fn words_beside_recording(&self) -> Option<String> {
+        let uses_gpu = self.said.devices.iter().any(|card| card.stats.peak_reserved > Some(Bytes::ZERO));
+        let words = self.exception_text().filter(|_| !uses_gpu)?;
+        self.said.exception.as_ref().is_some_and(|error| error.oom).then_some(words)
     }
 }
 

@@ -24,8 +24,8 @@ pub struct Verdict {
 /// On a process that ran out of memory. Where the recording does not show the failure (another framework, or memory
 /// that PyTorch's allocator does not manage), the words of the exception are explained.
 pub fn of_process(notes: &Notes, colour: Colour) -> Option<Verdict> {
-    let recorded = notes.recording.as_deref().and_then(|path| of_recording(path, colour).ok().flatten());
-    recorded.or_else(|| of_words(&notes.exception_text()?, colour))
+    let mut recorded = notes.recordings.iter().filter_map(|path| of_recording(path, colour).ok().flatten());
+    recorded.next().or_else(|| of_words(&notes.exception_text()?, colour))
 }
 
 /// On a recording in which a request failed; `None` where none did.

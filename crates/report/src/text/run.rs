@@ -29,7 +29,7 @@ pub struct Peak {
     pub retries: u64,
 }
 
-/// A line for each peak, the folder at the end of the last.
+/// A line for each peak, then where the recordings are: on the same line, where there is but one.
 pub fn peaks(peaks: &[Peak], folder: &str) -> String {
     let mut out = String::new();
     for peak in peaks.iter().take(LINES) {
@@ -45,8 +45,10 @@ pub fn peaks(peaks: &[Peak], folder: &str) -> String {
     if peaks.len() > LINES {
         let _ = writeln!(out, "oomph: and {} more", counted((peaks.len() - LINES) as u64, "GPU"));
     }
-    if let Some(line) = out.strip_suffix('\n').filter(|_| !peaks.is_empty()) {
-        out = format!("{line}; {folder}\n");
+    match peaks {
+        [] => {}
+        [_] => out = format!("{}; {folder}\n", out.trim_end()),
+        [..] => out.push_str(&format!("oomph: recorded in {folder}\n")),
     }
     out
 }
@@ -249,7 +251,8 @@ mod tests {
         check(
             &peaks(&[peak(Some("rank0"), 0, 1024, 0), peak(Some("rank1"), 1, 2048, 2)], ".oomph/last"),
             "oomph: rank0, GPU 0 peak 1.00 GiB held of 16.00 GiB (6%), 0 retries\n\
-             oomph: rank1, GPU 1 peak 2.00 GiB held of 16.00 GiB (12%), 2 retries; .oomph/last\n",
+             oomph: rank1, GPU 1 peak 2.00 GiB held of 16.00 GiB (12%), 2 retries\n\
+             oomph: recorded in .oomph/last\n",
         );
         check(&peaks(&[], ".oomph/last"), "");
     }
