@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use oomph_diagnose::message;
 
-use super::folder::{HOME, is_run_folder, of_failure, recordings};
+use super::folder::{HOME, is_run_folder, notes, of_failure, recordings};
 use super::notes::Notes;
 use crate::input::{self, Input};
 
@@ -19,38 +19,34 @@ pub fn run_in(folder: &Path) -> Option<PathBuf> {
     [folder.to_owned(), folder.join("last")].into_iter().find(|path| is_run_folder(path))
 }
 
-/// What the processes of a run left, each as what can be explained: its recording, or the words it died with. Those
-/// that left neither are passed over.
+/// What the processes of a run left, each as what can be explained: its recording, or else the words it died with, if
+/// they say that memory ran out. Those that left neither are passed over.
 pub fn of_run(folder: &Path) -> Result<Vec<(PathBuf, Input)>> {
     let mut found = Vec::new();
-    let mut problems = Vec::new();
-    for notes in Notes::of_run(folder) {
-        if let Some(words) = notes.words_beside_recording() {
-            found.push((folder.join(&notes.name), Input::Text(message::read(words.as_bytes())?)));
-        }
+    for process in processes(folder) {
+        let readable = of_failure(&process).find_map(|path| Some((path.clone(), input::read(&path).ok()?)));
+        found.extend(readable.or_else(|| Some((process.clone(), words(&process)?))));
     }
-    for path in recordings(folder) {
-        let mut problem = None;
-        for path in of_failure(&path) {
-            match input::read(&path) {
-                Ok(input) => {
-                    found.push((path, input));
-                    problem = None;
-                    break;
-                }
-                Err(error) => problem = Some(error),
-            }
-        }
-        problems.extend(problem);
+    if found.is_empty() {
+        let name = folder.display();
+        bail!("{name}: no process of this run used a GPU through PyTorch or ran out of memory");
     }
-    match (found.is_empty(), problems.pop()) {
-        (true, Some(problem)) if problems.is_empty() => Err(problem),
-        (true, _) => bail!(
-            "{}: no process of this run used a GPU through PyTorch or ran out of memory",
-            folder.display()
-        ),
-        (false, _) => Ok(found),
-    }
+    Ok(found)
+}
+
+/// The processes of a run by their notes, and by their recordings where notes are missing.
+fn processes(folder: &Path) -> Vec<PathBuf> {
+    let mut all = notes(folder);
+    let recorded = recordings(folder).into_iter().map(|path| path.with_extension("json"));
+    let unnoted: Vec<PathBuf> = recorded.filter(|path| !all.contains(path)).collect();
+    all.extend(unnoted);
+    all
+}
+
+fn words(process: &Path) -> Option<Input> {
+    let notes =
+        Notes::read(process).filter(|notes| notes.said.exception.as_ref().is_some_and(|error| error.oom))?;
+    message::read(notes.exception_text()?.as_bytes()).ok().map(Input::Text)
 }
 
 /// The recording that a run's folder stands for: its only one.

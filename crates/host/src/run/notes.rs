@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use oomph_trace::Bytes;
 use oomph_trace::sidecar::{Node, Sidecar, Why};
 use serde_json::Value;
 
@@ -64,15 +63,6 @@ impl Notes {
             let (class, text) = (error.class.as_deref(), error.text.as_deref()?);
             Some(class.map_or_else(|| text.to_owned(), |class| format!("{class}: {text}")))
         })
-    }
-}
-
-impl Notes {
-    /// The words it died with, where they say that memory ran out and no recording of PyTorch's allocator shows it.
-    pub(super) fn words_beside_recording(&self) -> Option<String> {
-        let uses_gpu = self.said.devices.iter().any(|card| card.stats.peak_reserved > Some(Bytes::ZERO));
-        let words = self.exception_text().filter(|_| !uses_gpu)?;
-        self.said.exception.as_ref().is_some_and(|error| error.oom).then_some(words)
     }
 }
 
