@@ -19,6 +19,7 @@ pub(crate) use run::{Run, script_for_verb, set_script_apart};
     version,
     max_term_width = 80,
     before_help = "Examples:
+  oomph run train.py                         run it; if it runs out, say why
   oomph snapshot.pickle                      why did it run out of memory?
   oomph train.log                            the same, from what it printed
   oomph tune snapshot.pickle --limit 16GiB   which settings make it fit?
@@ -73,7 +74,7 @@ pub(crate) enum Verb {
   oomph explain snapshot.pickle
   oomph explain train.log
   oomph explain .oomph/last --html why.html
-  oomph explain                    (then paste the error, and Ctrl-D)")]
+  oomph explain -                  (then paste the error, and Ctrl-D)")]
     Explain(Explain),
     /// Run a script, record its memory cheaply, explain it if it runs out
     #[command(

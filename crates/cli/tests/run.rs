@@ -1,7 +1,6 @@
 //! `oomph run` starts a program as it would run alone: exit codes, streams, environment, and the hook in every Python.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
 mod ground;
 
