@@ -85,7 +85,8 @@ pub(crate) enum Verb {
         override_usage = "oomph run [OPTIONS] SCRIPT|-m MODULE|-c CODE|COMMAND [ARGS]...",
         after_help = "Everything after the script's name belongs to the script. Its exit code is passed on.
 Recordings go to .oomph/; `oomph explain .oomph/last` explains the last run.
-Defaults may be kept in [tool.oomph.run] of pyproject.toml."
+Options may also be set by variables (OOMPH_LIMIT=15GiB) and kept in pyproject.toml,
+under [tool.oomph.run] (limit = \"15GiB\")."
     )]
     Run(Run),
     /// Write the recording of a process under `oomph run`, which goes on

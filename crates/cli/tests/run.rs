@@ -220,3 +220,22 @@ fn a_run_has_a_folder_that_git_ignores_and_last_leads_to() {
     let written = fs::read_to_string(run.join("run.json")).unwrap();
     assert_eq!(written, expected.replace("VERSION", env!("CARGO_PKG_VERSION")));
 }
+
+#[test]
+fn the_interpreter_is_the_active_environments() {
+    let ground = Ground::new("interpreter");
+    let script = ground.file("script.py", "");
+    for folder in ["venv", "other"] {
+        let python =
+            ground.file(&format!("{folder}/bin/python"), &format!("#!/bin/sh\necho {folder} \"$@\"\n"));
+        fs::set_permissions(ground.0.join(python), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let printed = |words: &[&str]| {
+        let mut command = ground.oomph(words);
+        seen(&command.env("VIRTUAL_ENV", ground.0.join("venv")).output().unwrap()).1
+    };
+    assert_eq!(printed(&["run", &script, "a"]), "venv script.py a\n");
+    assert_eq!(printed(&["run", "-m", "pkg", "a"]), "venv -m pkg a\n");
+    assert_eq!(printed(&["run", "--python", "other/bin/python", &script]), "other script.py\n");
+    assert_eq!(printed(&["run", "sh", "-c", "echo command"]), "command\n");
+}

@@ -116,7 +116,7 @@ fn a_flag_beats_a_variable_and_a_variable_beats_the_project() {
     check(&[], &[], "4294967296 None 1000 max_split_size_mb:64");
     check(&[("OOMPH_LIMIT", "3GiB")], &[], "3221225472 None 1000 max_split_size_mb:64");
     check(&[("OOMPH_LIMIT", "3GiB")], &["--limit", "2GiB"], "2147483648 None 1000 max_split_size_mb:64");
-    check(&[], &["--gpu", "T4", "--ring", "5"], "None T4 5 max_split_size_mb:64");
+    check(&[("OOMPH_LIMIT", "3GiB")], &["--gpu", "T4", "--ring", "5"], "None T4 5 max_split_size_mb:64");
     check(
         &[("OOMPH_RING", "7")],
         &["--set", "max_split_size_mb:32"],
@@ -145,6 +145,19 @@ fn a_mistake_in_the_project_is_one_line_and_a_foreign_one_is_passed_over() {
     let (code, out, error) = ground.run(&["run", &script]);
     assert_eq!((code, out.as_str(), error.lines().count()), (Some(0), "ran\n", 1));
     assert!(error.ends_with("; running without its [tool.oomph.run]\n"), "{error}");
+}
+
+#[test]
+fn a_misspelt_variable_is_one_line() {
+    let ground = Ground::new("variable");
+    let script = ground.file("ok.py", "");
+    let output = ground.oomph(&["run", &script]).env("OOMPH_LIMT", "1GiB").output().expect("oomph runs");
+    let line = "oomph: no setting is called OOMPH_LIMT, did you mean OOMPH_LIMIT?\n";
+    assert_eq!(seen(&output), shows(2, "", line));
+    let mut command = ground.oomph(&["run", "--no-record", &script]);
+    let output = command.env("OOMPH_LIMIT", "1GiB").output().expect("oomph runs");
+    let line = "oomph: running without the limit: it takes the recorder, which is off\n";
+    assert_eq!(seen(&output), shows(0, "", line));
 }
 
 #[test]

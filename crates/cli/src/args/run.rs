@@ -26,22 +26,14 @@ pub(crate) struct Run {
     #[arg(long = "set", value_name = "KEY:VALUE", help_heading = "Memory")]
     pub(crate) settings: Vec<String>,
     /// Run as with so much GPU memory
-    #[arg(long, value_name = "SIZE", env = "OOMPH_LIMIT", hide_env_values = true, help_heading = "Memory")]
+    #[arg(long, value_name = "SIZE", help_heading = "Memory")]
     pub(crate) limit: Option<Bytes>,
     /// Run as on this card, such as T4 or A100-80
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "OOMPH_GPU",
-        hide_env_values = true,
-        conflicts_with = "limit",
-        help_heading = "Memory"
-    )]
+    #[arg(long, value_name = "NAME", conflicts_with = "limit", help_heading = "Memory")]
     pub(crate) gpu: Option<String>,
     /// After running out of memory, run once more with the setting that replay showed to help
     #[arg(long, value_parser = BoolishValueParser::new(), num_args = 0..=1, require_equals = true,
-        default_missing_value = "true", value_name = "BOOL", hide_possible_values = true,
-        env = "OOMPH_RETRY", hide_env_values = true, help_heading = "Memory")]
+        default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Memory")]
     pub(crate) retry: Option<bool>,
     /// Whether JAX takes most of the card at the start
     #[arg(long, value_parser = BoolishValueParser::new(), value_name = "BOOL", hide_possible_values = true,
@@ -57,14 +49,14 @@ pub(crate) struct Run {
     #[arg(long, action = ArgAction::SetTrue, help_heading = "JAX and TensorFlow")]
     pub(crate) async_allocator: bool,
     /// Keep the last N events of each process
-    #[arg(long, value_name = "N", env = "OOMPH_RING", hide_env_values = true, help_heading = "Recording",
+    #[arg(long, value_name = "N", help_heading = "Recording",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) ring: Option<u64>,
     /// Record nothing; only apply settings
     #[arg(long, conflicts_with_all = ["limit", "gpu", "ring", "retry"], help_heading = "Recording")]
     pub(crate) no_record: bool,
     /// The Python to run scripts with, instead of the active environment's
-    #[arg(long, value_name = "PATH", env = "OOMPH_PYTHON", hide_env_values = true)]
+    #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<PathBuf>,
 }
 
@@ -84,11 +76,10 @@ impl Run {
         }
     }
 
-    /// What flags and variables ask for.
+    /// What flags ask for.
     pub(crate) fn asked(&self) -> Asked {
-        let from_environment = std::env::var("OOMPH_SET").ok().filter(|set| !set.is_empty());
         Asked {
-            set: from_environment.into_iter().chain(self.settings.iter().cloned()).collect(),
+            set: self.settings.clone(),
             limit: self.limit,
             gpu: self.gpu.clone(),
             ring: self.ring,

@@ -44,12 +44,19 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
         let line = "standard output is the script's own: for JSON or a file, use `oomph explain .oomph/last` after it";
         return Err(Refusal::usage(&line));
     }
-    let asked = args.asked().over(of_project()?);
+    // What is no text is no setting.
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+    let by_variables = Asked::of_variables(variables).map_err(|error| Refusal::usage(&error))?;
+    let asked = args.asked().over(by_variables.over(of_project()?));
     let had = in_force(|name| std::env::var(name).ok());
     let plan = plan(args, &asked, &had)?;
     let mut signals =
         Signals::listen().map_err(|error| Refusal(OURS, format!("cannot listen for signals: {error}")))?;
     if !asked.record.unwrap_or(true) {
+        if plan.limit.is_some() || plan.card.is_some() {
+            output::complain("oomph: running without the limit: it takes the recorder, which is off");
+        }
         return once(&mut signals, &plan, None, &had);
     }
     let (ended, after) = recorded(&mut signals, &plan, &had, common)?;

@@ -1,4 +1,5 @@
-//! `[tool.oomph.run]` of pyproject.toml: what a project asks of every run.
+//! What is asked of a run beside its flags: by variables such as OOMPH_LIMIT, and by `[tool.oomph.run]` of
+//! pyproject.toml, under the same names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,13 @@ const KEYS: &[&str] = &[
     "set",
 ];
 
-/// What is wrong with a project's configuration.
+/// Variables of oomph's own that ask for nothing.
+const OTHERS: &[&str] = &["bless", "parent", "phantom", "run"];
+
+/// What a variable of each key is called after.
+const PREFIX: &str = "OOMPH_";
+
+/// What is wrong with what is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
     /// The file is no TOML; it may not concern us at all.
@@ -72,6 +79,24 @@ pub enum ConfigurationError {
         /// What was meant, or nothing.
         hint: String,
     },
+    /// A variable that is most likely misspelt.
+    #[error("no setting is called {name}, did you mean {near}?")]
+    UnknownVariable {
+        /// As it is set.
+        name: String,
+        /// What was meant.
+        near: String,
+    },
+    /// A variable with a value of the wrong kind.
+    #[error("{name}={value}: {expected}")]
+    BadVariable {
+        /// The variable.
+        name: String,
+        /// What it is set to.
+        value: String,
+        /// What it has to be.
+        expected: String,
+    },
     /// Not a value of the right kind.
     #[error("{path}: [tool.oomph.run] {key}: {expected}")]
     BadValue {
@@ -85,6 +110,30 @@ pub enum ConfigurationError {
 }
 
 impl Asked {
+    /// What variables ask for. One that is nearly called like a setting is an error; others may be anybody's.
+    pub fn of_variables(
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<Asked, ConfigurationError> {
+        let mut asked = Asked::default();
+        let mut ours: Vec<(String, String)> =
+            variables.filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty()).collect();
+        ours.sort();
+        for (name, value) in ours {
+            let key = name[PREFIX.len()..].to_lowercase().replace('_', "-");
+            if KEYS.contains(&key.as_str()) {
+                asked
+                    .take(&key, &plain(&key, &value))
+                    .map_err(|expected| ConfigurationError::BadVariable { name, value, expected })?;
+            } else if let Some(near) =
+                nearest(&key, KEYS.iter().copied()).filter(|_| !OTHERS.contains(&key.as_str()))
+            {
+                let near = near.to_uppercase().replace('-', "_");
+                return Err(ConfigurationError::UnknownVariable { name, near: format!("{PREFIX}{near}") });
+            }
+        }
+        Ok(asked)
+    }
+
     /// What the nearest pyproject.toml asks for: the directory's own or that of a folder above it.
     pub fn of_project(directory: &Path) -> Result<Asked, ConfigurationError> {
         let file =
@@ -190,6 +239,22 @@ impl Asked {
     }
 }
 
+/// The value of a variable, which is always a text, as the key wants it.
+fn plain(key: &str, text: &str) -> Value {
+    let truth = match text.to_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    };
+    let value = match key {
+        "ring" => text.parse().ok().map(Value::Integer),
+        "mem-fraction" => text.parse().ok().map(Value::Float),
+        "retry" | "record" | "preallocate" | "growth" | "async-allocator" => truth.map(Value::Boolean),
+        _ => None,
+    };
+    value.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +308,44 @@ mod tests {
             "pyproject.toml: [tool.oomph.run] limit: `big` is not a size: write a number and a unit, \
              such as 12GiB, 512MiB or 1073741824",
         );
+    }
+
+    #[test]
+    fn variables_ask_for_the_same() {
+        let check = |variables: &[(&str, &str)], expected: &str| {
+            let pairs = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let found = match Asked::of_variables(pairs) {
+                Ok(asked) => format!("{asked:?}"),
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(found, expected, "{variables:?}");
+        };
+        let expected = Asked {
+            set: vec!["a:1,b:2".to_owned()],
+            limit: Some(Bytes::gib(1)),
+            ring: Some(5),
+            retry: Some(true),
+            record: Some(false),
+            mem_fraction: Some(0.5),
+            ..Asked::default()
+        };
+        check(
+            &[
+                ("OOMPH_SET", "a:1,b:2"),
+                ("OOMPH_LIMIT", "1GiB"),
+                ("OOMPH_RING", "5"),
+                ("OOMPH_RETRY", "1"),
+                ("OOMPH_RECORD", "off"),
+                ("OOMPH_MEM_FRACTION", "0.5"),
+                ("OOMPH_GPU", ""),
+            ],
+            &format!("{expected:?}"),
+        );
+        let nothing = format!("{:?}", Asked::default());
+        check(&[("OOMPH_RUN", "/x"), ("OOMPH_PARENT", "1"), ("OOMPH_PHANTOM", "x"), ("HOME", "/")], &nothing);
+        check(&[("OOMPH_LIMT", "1GiB")], "no setting is called OOMPH_LIMT, did you mean OOMPH_LIMIT?");
+        check(&[("OOMPH_RETRY", "maybe")], "OOMPH_RETRY=maybe: write true or false");
+        check(&[("OOMPH_RING", "0")], "OOMPH_RING=0: write a number of events");
     }
 
     #[test]

@@ -101,3 +101,59 @@ fn rss(notes: &Notes) -> Option<Bytes> {
 fn shm(host: &Host) -> Option<(Bytes, Bytes)> {
     host.shm_free.zip(host.shm_total)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oomph_trace::sidecar::{Exception, Sidecar, Why};
+
+    fn machine(group_kills: u64, kills: u64) -> Pressure {
+        let group = Cgroup {
+            path: "/job".to_owned(),
+            limit: Some(Bytes::gib(32)),
+            current: Some(Bytes::gib(1)),
+            oom_kills: Some(group_kills),
+        };
+        Pressure { group: Some(group), ram: None, kills: Some(kills) }
+    }
+
+    /// A process that noted this much and is no more: no process has number 0.
+    fn gone(name: &str, rss: Bytes, text: Option<&str>) -> Notes {
+        let exception = text.map(|text| Exception { text: Some(text.to_owned()), ..Exception::default() });
+        let mut said = Sidecar { why: Some(Why::Beat), exception, ..Sidecar::default() };
+        said.identity.pid = Some(0);
+        said.host = Some(Host { rss: Some(rss), ..Host::default() });
+        Notes { name: name.to_owned(), said, recordings: Vec::new() }
+    }
+
+    #[test]
+    fn a_kill_in_the_group_is_told_from_one_elsewhere() {
+        let death = |after: &Pressure, ended, all: &[Notes]| machine(1, 5).death(after, ended, all);
+        let killed = death(&machine(2, 6), Ended::Signal(9), &[gone("main", Bytes::gib(31), None)]);
+        let killed = killed.expect("somebody was killed");
+        assert_eq!((killed.signal, killed.group_kills, killed.machine_kills), (Some(9), 1, 1));
+        assert_eq!((killed.process.as_deref(), killed.rss), (Some("main"), Some(Bytes::gib(31))));
+        // A launcher reports a code of its own; the rank that vanished with the most memory is named.
+        let ranks = [gone("rank0", Bytes::gib(1), None), gone("rank1", Bytes::gib(30), None)];
+        let killed = death(&machine(1, 5), Ended::Code(1), &ranks).expect("a rank vanished");
+        assert_eq!((killed.signal, killed.group_kills), (None, 0));
+        assert_eq!(killed.process.as_deref(), Some("rank1"));
+        assert_eq!(death(&machine(1, 5), Ended::Code(137), &[]).and_then(|death| death.signal), Some(9));
+    }
+
+    #[test]
+    fn an_end_that_has_nothing_to_do_with_memory_is_no_death_by_it() {
+        assert_eq!(machine(1, 5).death(&machine(1, 9), Ended::Code(1), &[]), None);
+        assert_eq!(machine(1, 5).death(&machine(2, 9), Ended::Code(0), &[]), None);
+        assert_eq!(machine(1, 5).death(&machine(1, 5), Ended::Signal(15), &[]), None);
+    }
+
+    #[test]
+    fn the_words_of_a_data_loader_are_recognised() {
+        let text = "DataLoader worker (pid 7) is killed by signal: Killed.";
+        let killed =
+            machine(1, 5).death(&machine(1, 5), Ended::Code(1), &[gone("main", Bytes::gib(1), Some(text))]);
+        let killed = killed.expect("a worker was killed");
+        assert!(killed.worker && killed.shm.is_none());
+    }
+}
