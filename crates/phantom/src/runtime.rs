@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use crate::card::card;
-use crate::code::{self, Code, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY, SUCCESS, put};
+use crate::code::{self, Code, INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, put};
 use crate::properties::{CUDA_12, CUDA_13, describe};
 use crate::{copy, memory, order};
 
@@ -27,7 +27,7 @@ macro_rules! refuse {
     ($($name:ident),* $(,)?) => { $(
         /// Not supported.
         #[unsafe(no_mangle)]
-        pub(crate) extern "C" fn $name() -> Code { code::fail(NOT_SUPPORTED) }
+        pub(crate) extern "C" fn $name() -> Code { code::refuse(stringify!($name)) }
     )* };
 }
 
@@ -59,7 +59,11 @@ succeed!(
 
 refuse!(
     cudaDeviceGetDefaultMemPool,
+    cudaDeviceGetGraphMemAttribute,
+    cudaDeviceSetGraphMemAttribute,
     cudaGetSymbolAddress,
+    cudaGraphAddNode,
+    cudaGraphConditionalHandleCreate,
     cudaGraphDebugDotPrint,
     cudaGraphDestroy,
     cudaGraphExecDestroy,
@@ -68,13 +72,24 @@ refuse!(
     cudaGraphInstantiateWithFlags,
     cudaGraphLaunch,
     cudaGraphNodeGetDependencies,
+    cudaGraphRetainUserObject,
     cudaIpcCloseMemHandle,
     cudaIpcGetEventHandle,
     cudaIpcGetMemHandle,
     cudaIpcOpenEventHandle,
     cudaIpcOpenMemHandle,
+    cudaKernelSetAttributeForDevice,
     cudaLaunchHostFunc,
+    cudaLibraryGetGlobal,
+    cudaLibraryGetKernel,
+    cudaLibraryGetKernelCount,
+    cudaLibraryGetManaged,
+    cudaLibraryGetUnifiedFunction,
+    cudaLibraryLoadData,
+    cudaLibraryLoadFromFile,
+    cudaLibraryUnload,
     cudaMallocAsync,
+    cudaMallocManaged,
     cudaMemPoolGetAttribute,
     cudaMemPoolSetAccess,
     cudaMemPoolSetAttribute,
@@ -82,7 +97,11 @@ refuse!(
     cudaMemcpy2DAsync,
     cudaStreamAddCallback,
     cudaStreamBeginCapture,
+    cudaStreamBeginCaptureToGraph,
     cudaStreamEndCapture,
+    cudaStreamUpdateCaptureDependencies,
+    cudaUserObjectCreate,
+    cudaUserObjectRelease,
 );
 
 thread_local! {
@@ -270,6 +289,13 @@ pub(crate) unsafe extern "C" fn cudaHostAlloc(at: *mut Handle, size: usize, _: c
     unsafe { put(at, address) }
 }
 
+/// Pinned memory, by its older name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaMallocHost(at: *mut Handle, size: usize) -> Code {
+    // SAFETY: passed on as it came.
+    unsafe { cudaHostAlloc(at, size, 0) }
+}
+
 /// Gives it back.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaFreeHost(address: Handle) -> Code {
@@ -332,6 +358,13 @@ pub(crate) unsafe extern "C" fn cudaStreamCreate(at: *mut Handle) -> Code {
 /// A stream.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaStreamCreateWithPriority(at: *mut Handle, _: c_uint, _: c_int) -> Code {
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, order::handle() as Handle) }
+}
+
+/// A stream.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaStreamCreateWithFlags(at: *mut Handle, _: c_uint) -> Code {
     // SAFETY: the caller's pointer.
     unsafe { put(at, order::handle() as Handle) }
 }
@@ -411,6 +444,13 @@ pub(crate) unsafe extern "C" fn cudaFuncGetAttributes(at: *mut u8, _: *const c_v
 pub(crate) unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     at: *mut c_int,
 ) -> Code {
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, 2) }
+}
+
+/// The same without flags.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(at: *mut c_int) -> Code {
     // SAFETY: the caller's pointer.
     unsafe { put(at, 2) }
 }

@@ -9,7 +9,7 @@ import signal
 import sys
 from types import FrameType, ModuleType
 
-from . import complaint, environment, exceptions, files, imports
+from . import complaint, environment, files, imports
 from .clock import now
 from .recorder import Recorder
 
@@ -102,7 +102,7 @@ class Process:
 
     def at_exit(self) -> None:
         if self.pid == os.getpid() and self.is_worth_writing():
-            if self.recorder.ooms and not exceptions.ended_in_oom():
+            if self.recorder.ooms and not self.recorder.ended_in_oom():
                 self.keep_oom()
             self.flush("exit")
 
