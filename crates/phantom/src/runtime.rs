@@ -304,6 +304,17 @@ pub(crate) unsafe extern "C" fn cudaFreeHost(address: Handle) -> Code {
     SUCCESS
 }
 
+/// Pinned memory has one address for both.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaHostGetDevicePointer(
+    at: *mut Handle,
+    address: Handle,
+    _: c_uint,
+) -> Code {
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, address) }
+}
+
 /// What kind of memory an address is: 0 not CUDA's, 2 the card's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaPointerGetAttributes(at: *mut c_int, address: *const c_void) -> Code {
@@ -431,10 +442,18 @@ pub(crate) unsafe extern "C" fn cudaFuncGetAttributes(at: *mut u8, _: *const c_v
     if at.is_null() {
         return code::fail(INVALID_VALUE);
     }
-    // SAFETY: cudaFuncAttributes is longer than 64 bytes in every version; maxThreadsPerBlock follows three size_t.
+    let (major, minor) = card().capability;
+    let architecture = 10 * major + minor;
+    // SAFETY: cudaFuncAttributes is longer than 64 bytes in every version; after three size_t come the threads of a
+    // block, registers, the versions of the code, cache mode and dynamic shared memory, an int each.
     unsafe {
         at.write_bytes(0, 64);
-        at.add(24).cast::<c_int>().write_unaligned(1024);
+        let ints = at.add(24).cast::<c_int>();
+        ints.write_unaligned(1024);
+        ints.add(1).write_unaligned(32);
+        ints.add(2).write_unaligned(architecture);
+        ints.add(3).write_unaligned(architecture);
+        ints.add(5).write_unaligned(48 << 10);
     }
     SUCCESS
 }
