@@ -10,9 +10,9 @@
 /// capability 9 0
 /// memory 1000 10 300                   total, kept by the driver, used
 /// process compute 4711 200             or `graphics`; `?` for memory that is not available
-/// process compute 4712 200 3           on instance 3
 /// mig                                  divided into instances
 /// instance 3 500 200 MIG-1 NVIDIA H200 MIG 1g.18gb    number, total, used, uuid, name
+/// process compute 4712 200 3           on instance 3, which stands above
 /// fail nvmlDeviceGetName 15            this function fails so; before the first `gpu`, for all of them
 /// grow 2                               the first two lists of processes are longer than the buffer
 /// record 32                            the length of a record in version 3 of the list
@@ -83,12 +83,17 @@ impl Scenario {
                 let part = |at| number(at).unwrap_or_default();
                 gpu.memory = Memory { total: part(0), reserved: part(1), used: part(2) };
             }
-            ("process", Some(gpu)) => gpu.processes.push(Process {
-                graphics: words.first() == Some(&"graphics"),
-                pid: small(1).unsigned_abs(),
-                used: number(2).unwrap_or(u64::MAX),
-                instance: number(3).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX),
-            }),
+            ("process", Some(gpu)) => {
+                let process = Process {
+                    graphics: words.first() == Some(&"graphics"),
+                    pid: small(1).unsigned_abs(),
+                    used: number(2).unwrap_or(u64::MAX),
+                    instance: number(3).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX),
+                };
+                gpu.processes.push(process);
+                let on = gpu.instances.iter_mut().filter(|(number, _)| *number == process.instance);
+                on.for_each(|(_, instance)| instance.processes.push(process));
+            }
             ("mig", Some(gpu)) => gpu.mig = Some(rest != "off"),
             ("instance", Some(gpu)) => {
                 let memory = Memory {
