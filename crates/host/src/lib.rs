@@ -4,3 +4,5 @@
 pub mod explain;
 pub mod input;
 pub mod parallel;
+pub mod serve;
+pub mod status;
