@@ -4,6 +4,8 @@ pub mod results;
 
 mod words;
 
+mod memory;
+
 pub mod text;
 
 pub mod html;
