@@ -5,7 +5,10 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use oomph_diagnose::explain::{Explanation, explain};
+use oomph_diagnose::phases::Phase;
 use oomph_diagnose::place::Places;
+use oomph_diagnose::rules::Cause;
 use oomph_engine::recording::{Known, Recording};
 use oomph_trace::sidecar::{Mark, MarkKind, Sidecar, Span};
 use oomph_trace::{Action, EventIdx, Snapshot, read_snapshot};
@@ -42,8 +45,8 @@ fn marks(snapshot: &Snapshot) -> Vec<Mark> {
     marks
 }
 
-/// Of the allocations that lost their stack: how many there are, how many were lent a line, and how many a wrong one.
-fn lent(name: &str, every: u64) -> (usize, usize, usize) {
+/// A recording, and the same as a recorder would have made it that records stacks in every n-th step.
+fn both(name: &str, every: u64) -> (Snapshot, Snapshot) {
     let whole = fixture(name);
     let marks = marks(&whole);
     let starts: Vec<Mark> = marks.iter().filter(|mark| mark.kind == MarkKind::Step).copied().collect();
@@ -61,6 +64,12 @@ fn lent(name: &str, every: u64) -> (usize, usize, usize) {
         }
     }
     sampled.sidecar = Some(Sidecar { marks, stacks: spans, ..Sidecar::default() });
+    (whole, sampled)
+}
+
+/// Of the allocations that lost their stack: how many there are, how many were lent a line, and how many a wrong one.
+fn lent(name: &str, every: u64) -> (usize, usize, usize) {
+    let (whole, sampled) = both(name, every);
     let (known, unknown) = (
         Recording::understand(&whole, &whole.traces[0], Known::default()),
         Recording::understand(&sampled, &sampled.traces[0], Known::default()),
@@ -102,4 +111,22 @@ fn no_line_that_is_lent_is_wrong() {
     for (name, (lost, got)) in cases {
         assert_eq!(lent(name, 4), (lost, got, 0), "{name}");
     }
+}
+
+#[test]
+fn a_leak_is_found_at_the_same_lines() {
+    let (whole, sampled) = both("leak-oom", 6);
+    let explained = |snapshot: &Snapshot| {
+        let recording = Recording::understand(snapshot, &snapshot.traces[0], Known::default());
+        explain(&recording, &|_| Vec::new())
+    };
+    let (known, found) = (explained(&whole), explained(&sampled));
+    let claims = |of: &Explanation| -> Vec<String> {
+        let causes = of.findings.iter().filter(|finding| finding.cause.is_some());
+        causes.map(|finding| format!("{} {}", finding.rule, finding.claim)).collect()
+    };
+    assert_eq!(claims(&found), claims(&known));
+    assert_eq!(found.cause, Some(Cause::Leak));
+    assert_eq!(found.steps.growth.unwrap().lines, known.steps.growth.unwrap().lines);
+    assert_eq!((found.ooms[0].step, found.ooms[0].phase), (known.ooms[0].step, Some(Phase::Optimizer)));
 }
