@@ -1,6 +1,7 @@
 //! The whole card at a moment, where the recorder described it: what lies beside PyTorch's memory.
 
 use oomph_engine::recording::Recording;
+use oomph_trace::sidecar::Card;
 use oomph_trace::{Action, Bytes};
 
 use crate::moment::Moment;
@@ -28,7 +29,8 @@ pub struct Beside {
 /// At a failure the event says what the driver had left. Otherwise the recorder's last look at the card tells what is
 /// outside of PyTorch, which hardly changes.
 pub fn at(recording: &Recording<'_>, moment: &Moment) -> Option<Beside> {
-    let card = recording.snapshot.sidecar.as_ref()?.card(recording.trace.device)?;
+    let sidecar = recording.snapshot.sidecar.as_ref()?;
+    let card = sidecar.card(recording.trace.device)?;
     let held = moment.counters.reserved;
     let total = card.total?.max(held);
     let failure =
@@ -41,7 +43,8 @@ pub fn at(recording: &Recording<'_>, moment: &Moment) -> Option<Beside> {
     let free = total.saturating_sub(held).saturating_sub(outside);
     let limit = recording.setup.limit.unwrap_or(total);
     let not_held = free.min(limit.saturating_sub(held));
-    let others = card.used_by_others.map(|others| others.min(outside));
+    let others = card.used_by_others.or_else(|| others(card, sidecar.identity.pid?));
+    let others = others.map(|others| others.min(outside));
     Some(Beside {
         name: card.name.clone(),
         total,
@@ -50,4 +53,12 @@ pub fn at(recording: &Recording<'_>, moment: &Moment) -> Option<Beside> {
         context: outside.saturating_sub(others.unwrap_or_default()),
         others,
     })
+}
+
+/// What the listed processes hold beside this one. Without this one among them the list is another machine's, as
+/// containers see it, and tells nothing.
+fn others(card: &Card, pid: u64) -> Option<Bytes> {
+    let is_this = |process: &&oomph_trace::sidecar::Process| process.pid == pid;
+    card.processes.iter().find(is_this)?;
+    Some(card.processes.iter().filter(|process| !is_this(process)).filter_map(|process| process.bytes).sum())
 }

@@ -2,7 +2,7 @@
 //!
 //! The recorder samples what storages are for. A sample holds for the whole life of the allocation that is alive at
 //! its address at its time; where a step was not sampled, that of its counterpart in another step, as for lines
-//! ([`borrow`](crate::borrow)). What no sample names is told by the phase that made it.
+//! ([`borrow`]). What no sample names is told by the phase that made it, and by whether it outlives it.
 
 use oomph_engine::counters::Counters;
 use oomph_engine::program::{AllocId, OpKind};
@@ -11,7 +11,7 @@ use oomph_engine::replay::Run;
 use oomph_engine::simulated::SimulatedDevice;
 use oomph_engine::torch::block::State;
 use oomph_trace::sidecar::{Classed, StorageClass};
-use oomph_trace::{Addr, Bytes};
+use oomph_trace::{Addr, Bytes, EventIdx};
 use rustc_hash::FxHashMap;
 
 use crate::borrow;
@@ -101,20 +101,26 @@ impl Classes {
         if samples.is_empty() && phases.stretches().is_empty() {
             return None;
         }
-        // A script without modules and without training may make anything in what counts as forward.
-        let has_model = phases.trains() || !samples.is_empty();
         let sampled = sampled(recording, &samples);
+        let lives = Lives::of(recording, phases);
+        let has_model = phases.trains() || !samples.is_empty();
+        let has_weights = samples.iter().any(|entry| entry.class == StorageClass::Weights);
         let mut of: Vec<Class> = sampled.iter().map(|class| class.unwrap_or(Class::Other)).collect();
         for op in recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc) {
-            if sampled[op.alloc.0 as usize].is_none() {
-                of[op.alloc.0 as usize] = match phases.at(op.event).map(|stretch| stretch.phase) {
-                    Some(Phase::Optimizer) => Class::OptimizerTemporaries,
-                    Some(Phase::Forward | Phase::Backward | Phase::Evaluation) if has_model => {
-                        Class::Activations
-                    }
-                    Some(Phase::Forward | Phase::Backward | Phase::Evaluation) | None => Class::Other,
-                };
-            }
+            let alloc = op.alloc.0 as usize;
+            let Some(index) = phases.index_at(op.event).filter(|_| sampled[alloc].is_none()) else {
+                continue;
+            };
+            of[alloc] = match phases.stretches()[index].phase {
+                // What outlives the next phase is what the optimizer keeps.
+                Phase::Optimizer if lives.on(alloc, index) => Class::Optimizer,
+                Phase::Optimizer => Class::OptimizerTemporaries,
+                // A script without modules and without training may make anything in what counts as forward, and
+                // before the first step it makes its weights.
+                Phase::Forward | Phase::Backward | Phase::Evaluation if !has_model => Class::Other,
+                Phase::Forward if !has_weights && index == 0 && lives.on(alloc, index) => Class::Other,
+                Phase::Forward | Phase::Backward | Phase::Evaluation => Class::Activations,
+            };
         }
         lend_gradients(recording, phases, &sampled, &mut of);
         Some(Classes { of })
@@ -199,6 +205,47 @@ fn sampled(recording: &Recording<'_>, samples: &[Classed]) -> Vec<Option<Class>>
     classes
 }
 
+/// How long allocations live.
+struct Lives<'a> {
+    phases: &'a Phases,
+    /// Where each is given back.
+    died: Vec<Option<EventIdx>>,
+    failure: Option<EventIdx>,
+}
+
+impl<'a> Lives<'a> {
+    fn of(recording: &Recording<'_>, phases: &'a Phases) -> Lives<'a> {
+        let mut died = vec![None; recording.program.allocs as usize];
+        let mut failure = None;
+        for op in &recording.program.ops {
+            match op.kind {
+                OpKind::Free | OpKind::FreeLater | OpKind::Complete => {
+                    died[op.alloc.0 as usize].get_or_insert(op.event);
+                }
+                OpKind::AllocFailed => {
+                    failure.get_or_insert(op.event);
+                }
+                OpKind::Alloc | OpKind::EmptyCache | OpKind::Abandon | OpKind::EmptyPool => {}
+            }
+        }
+        Lives { phases, died, failure }
+    }
+
+    /// Whether an allocation of the stretch of this place outlives the next one too. Where the recording does not
+    /// reach so far: whether it is alive at its end, or at the failure that cut the next one short.
+    fn on(&self, alloc: usize, index: usize) -> bool {
+        let died = self.died[alloc];
+        let stretches = self.phases.stretches();
+        match (stretches.get(index + 1), stretches.get(index + 2)) {
+            (None, _) => false,
+            (Some(_), Some(later)) => died.is_none_or(|died| died >= later.from),
+            (Some(next), None) => died.is_none_or(|died| {
+                self.failure.is_some_and(|failure| failure >= next.from && died > failure)
+            }),
+        }
+    }
+}
+
 /// Gradients are made anew in every step and gone before most samples: a step without any has those of its
 /// counterpart.
 fn lend_gradients(recording: &Recording<'_>, phases: &Phases, sampled: &[Option<Class>], of: &mut [Class]) {
@@ -223,6 +270,7 @@ fn lend_gradients(recording: &Recording<'_>, phases: &Phases, sampled: &[Option<
 mod tests {
     use oomph_engine::recording::Known;
     use oomph_testkit::generate::Job;
+    use oomph_trace::Snapshot;
 
     use super::*;
 
@@ -230,6 +278,24 @@ mod tests {
         let snapshot = Job { events: 30_000, sampled: Some(sampled), ..Job::default() }.record();
         let recording = Recording::understand(&snapshot, &snapshot.traces[0], Known::default());
         Classes::find(&recording, &Phases::of(&recording)).map(|found| found.of).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_an_optimizer_keeps_is_its_state_without_any_sample() {
+        let mut snapshot = Job { events: 30_000, sampled: Some(7), ..Job::default() }.record();
+        let of = |snapshot: &Snapshot| {
+            let recording = Recording::understand(snapshot, &snapshot.traces[0], Known::default());
+            Classes::find(&recording, &Phases::of(&recording)).map(|found| found.of).unwrap_or_default()
+        };
+        let whole = of(&snapshot);
+        snapshot.sidecar.as_mut().map(|sidecar| sidecar.classes.clear()).unwrap_or_default();
+        let bare = of(&snapshot);
+        let optimizers = |of: &[Class]| -> Vec<Option<Class>> {
+            let made = |class: &Class| matches!(class, Class::Optimizer | Class::OptimizerTemporaries);
+            of.iter().map(|class| Some(*class).filter(made)).collect()
+        };
+        assert!(optimizers(&whole) == optimizers(&bare), "what optimizers made differs");
+        assert_eq!(bare.iter().filter(|class| **class == Class::Optimizer).count(), 146);
     }
 
     #[test]

@@ -69,8 +69,12 @@ impl Phases {
 
     /// The stretch an event lies in; `None` before the first mark.
     pub fn at(&self, event: EventIdx) -> Option<Stretch> {
-        let begun = self.stretches.partition_point(|stretch| stretch.from <= event);
-        begun.checked_sub(1).map(|index| self.stretches[index])
+        self.index_at(event).map(|index| self.stretches[index])
+    }
+
+    /// The place of that stretch among all.
+    pub(crate) fn index_at(&self, event: EventIdx) -> Option<usize> {
+        self.stretches.partition_point(|stretch| stretch.from <= event).checked_sub(1)
     }
 
     /// Whether anything was ever trained: without a backward pass or an optimizer there is one step without end, whose

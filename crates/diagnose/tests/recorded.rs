@@ -1,8 +1,6 @@
 //! What oomph's recorder adds makes the verdict richer: steps and phases, lines lent from step to step, classes of
 //! memory, and the whole card.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
-
 use oomph_diagnose::classes::{ByClass, Class};
 use oomph_diagnose::explain::{Explanation, explain};
 use oomph_diagnose::phases::Phase;
