@@ -4,3 +4,4 @@
 pub mod explain;
 pub mod input;
 pub mod parallel;
+pub mod verdict;
