@@ -39,9 +39,9 @@ class Card:
 @pytest.fixture(params=[True, False], ids=["2.11", "2.4"])
 def card(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Card:
     monkeypatch.delenv("LOCAL_RANK", raising=False)
-    sys.modules["oomph.budget"]._noted.clear()  # type: ignore[attr-defined]
+    sys.modules["oomph.budget"]._noted.clear()
     made = Card(request.param)
-    monkeypatch.setitem(sys.modules, "torch", made)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "torch", made)
     return made
 
 
