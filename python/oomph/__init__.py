@@ -22,8 +22,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from oomph._oomph import OomphError as OomphError
     from oomph._oomph import parse_size as parse_size
+    from oomph.budget import budget as budget
     from oomph.explain import Explanation as Explanation
     from oomph.explain import explain as explain
+    from oomph.free import free as free
+    from oomph.record import record as record
 
     __version__: str
 

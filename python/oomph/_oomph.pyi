@@ -21,6 +21,9 @@ class Verdict:
     def page(self) -> str | None:
         """The page of `oomph explain --html`; None for a message, which has nothing to draw."""
 
+    def card(self) -> str:
+        """A fragment of HTML, to stand under a notebook's cell."""
+
 def explain_file(path: str | os.PathLike[str], limit: int | None = None) -> Verdict:
     """The verdict on a file: a snapshot, or a text that may report an error. `limit` is what the job could hold, in
     bytes, where the file does not show it."""

@@ -7,9 +7,12 @@ import os
 import pathlib
 import sys
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oomph._oomph import OomphError, Verdict, explain_file, explain_text, parse_size
+
+if TYPE_CHECKING:
+    from oomph._recorder.process import Process
 
 
 class Explanation:
@@ -45,9 +48,7 @@ class Explanation:
         return self.text.rstrip("\n")
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(self.text)}</pre>"
+        return self._verdict.card()
 
 
 def explain(
@@ -55,8 +56,8 @@ def explain(
 ) -> Explanation:
     """Why memory ran out, from a snapshot, a log, a run's folder, a message or an exception.
 
-    Without an argument: from the exception under way, else the last one that nobody caught, else the last run recorded
-    in the current folder. `limit` is the memory the job could hold, where a snapshot does not show it.
+    Without an argument: from what `oomph run` has recorded of this process, else the exception under way, else the last
+    one that nobody caught, else the last run recorded in the current folder. `limit` is the memory the job could hold, where a snapshot does not show it.
     """
     held = parse_size(limit) if isinstance(limit, str) else limit
     if what is None:
@@ -74,6 +75,9 @@ def explain(
 
 
 def _last(limit: int | None) -> Explanation:
+    recorded = _recorded_here()
+    if recorded is not None:
+        return Explanation(explain_file(recorded, limit))
     # `last_exc` is of Python 3.12; both are set where an exception has ended a cell or a line typed in.
     uncaught = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     for exception in (sys.exc_info()[1], uncaught):
@@ -88,6 +92,15 @@ def _last(limit: int | None) -> Explanation:
         "nothing to explain: no error of this process was about memory, and no run was recorded in this folder; "
         "name a snapshot, a log, a message or an exception"
     )
+
+
+def _recorded_here() -> str | None:
+    """The recording of this process under `oomph run`, if memory has run out in it; the recorder wrote it then."""
+    process: Process | None = getattr(sys, "_oomph_process", None)
+    if process is None or process.name is None or not process.recorder.ooms:
+        return None
+    path = os.path.join(process.folder, f"{process.name}.pickle")
+    return path if os.path.exists(path) else None
 
 
 def _verdict_on(exception: BaseException) -> Verdict:

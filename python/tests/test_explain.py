@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 import oomph
+from oomph._recorder.process import Process
 
 SNAPSHOT = "fragmentation-oom/snapshot.pickle.gz"
 MESSAGE = "RuntimeError: CUDA error: out of memory"
@@ -59,6 +60,12 @@ def test_the_page_is_that_of_the_command(oomph_bin: str, fixtures: pathlib.Path,
     said_by(oomph_bin, "explain", fixtures / SNAPSHOT, "--html", tmp_path / "command.html")
     oomph.explain(fixtures / SNAPSHOT).save_html(tmp_path / "python.html")
     assert (tmp_path / "python.html").read_bytes() == (tmp_path / "command.html").read_bytes()
+
+
+def test_a_notebook_shows_a_card(fixtures: pathlib.Path) -> None:
+    for what in (fixtures / SNAPSHOT, MESSAGE):
+        card = oomph.explain(what)._repr_html_()
+        assert card.startswith('<div class="oomph-card"') and card.endswith("</div>\n")
 
 
 def test_a_message_has_no_page(tmp_path: pathlib.Path) -> None:
@@ -133,6 +140,22 @@ def test_the_last_run_is_explained_by_the_process_that_ran_out(
     assert oomph.explain().text == oomph.explain(run).text == oomph.explain(run / "rank1.pickle").text
     (run / "rank1.json").write_text('{"exception": {"oom": true}}')
     assert oomph.explain().text == oomph.explain(run / "rank1.pickle").text
+
+
+def test_a_recorded_process_explains_its_own_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, fixtures: pathlib.Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.json").write_text("{}")
+    process = Process(str(tmp_path))
+    monkeypatch.setattr("sys._oomph_process", process, raising=False)
+    path = tmp_path / f"{process.claim()}.pickle"
+    path.write_bytes((fixtures / SNAPSHOT).read_bytes())
+    check_error(NOTHING)
+    process.recorder.ooms.append({"device": 0})
+    assert oomph.explain().text == oomph.explain(path).text
+    path.unlink()
+    check_error(NOTHING)
 
 
 def test_other_threads_go_on_meanwhile(tmp_path: pathlib.Path, run_python: Callable[..., str]) -> None:

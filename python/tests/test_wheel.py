@@ -60,6 +60,7 @@ def test_it_holds_the_package_the_command_and_the_hook(wheel: pathlib.Path) -> N
         f"{info}/METADATA",
         f"{info}/RECORD",
         f"{info}/WHEEL",
+        f"{info}/entry_points.txt",
         f"{info}/licenses/LICENSE-APACHE",
         f"{info}/licenses/LICENSE-MIT",
     }
@@ -130,7 +131,10 @@ def test_the_hook_does_nothing_unless_a_run_is_recorded(
 ) -> None:
     assert run_python(LOADED, python=fresh.python) == "False\n"
     assert run_python(LOADED, python=fresh.python, OOMPH_RUN="") == "False\n"
-    assert run_python(LOADED, python=fresh.python, OOMPH_RUN=str(tmp_path)) == "True\n"
+    (tmp_path / "run.json").write_text("{}")
+    run = {"OOMPH_RUN": str(tmp_path), "OOMPH_PARENT": str(os.getpid())}
+    assert run_python(LOADED, python=fresh.python, **run) == "True\n"
+    assert {path.name for path in tmp_path.iterdir()} >= {"main.json", "main.pickle"}
 
 
 def test_a_broken_recorder_cannot_keep_python_from_starting(

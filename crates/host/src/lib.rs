@@ -4,4 +4,5 @@
 pub mod explain;
 pub mod input;
 pub mod parallel;
+pub mod source;
 pub mod verdict;

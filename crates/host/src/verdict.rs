@@ -9,8 +9,8 @@ use oomph_report::results::ExplainResult;
 use oomph_report::text::Colour;
 use oomph_report::{html, json, text};
 
-use crate::explain;
 use crate::input::{self, Input};
+use crate::{explain, source};
 
 /// What `oomph explain` says of one file or text. It owns its words: the snapshot they are about is gone.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Verdict {
     pub json: String,
     /// The page of `--html`. A message alone has nothing to draw.
     pub page: Option<String>,
+    /// A fragment of HTML, to stand under a notebook's cell.
+    pub card: String,
 }
 
 impl Verdict {
@@ -53,6 +55,7 @@ impl Verdict {
             coloured: report(Colour::On),
             json: json::document(results.iter().map(json::explain).collect()),
             page: Some(html::explain(&results)),
+            card: html::card::explain(&results, &source::line),
         }
     }
 
@@ -62,6 +65,7 @@ impl Verdict {
             coloured: text::message::render(log, Colour::On),
             json: json::document(vec![json::message(log)]),
             page: None,
+            card: html::card::message(log),
         }
     }
 }
@@ -90,6 +94,7 @@ mod tests {
         assert_eq!(plain.replace("\x1b[0m", ""), verdict.text);
         assert!(verdict.json.contains("\"cause\": \"leak\""), "{}", verdict.json);
         assert!(verdict.page.is_some_and(|page| page.starts_with("<!doctype html>")));
+        assert!(verdict.card.starts_with("<div class=\"oomph-card\""), "{}", verdict.card);
     }
 
     #[test]

@@ -30,6 +30,11 @@ impl Verdict {
     fn page(&self) -> Option<&str> {
         self.0.page.as_deref()
     }
+
+    /// A fragment of HTML, to stand under a notebook's cell.
+    fn card(&self) -> &str {
+        &self.0.card
+    }
 }
 
 /// The verdict on a file: a snapshot, or a text that may report an error. `limit` is what the job could hold, in bytes,
