@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from oomph.explain import explain as explain
     from oomph.free import free as free
     from oomph.record import record as record
+    from oomph.status import status as status
 
     __version__: str
 

@@ -3,10 +3,29 @@
 import os
 from typing import final
 
-__all__ = ["OomphError", "Verdict", "explain_file", "explain_text", "parse_size", "version"]
+__all__ = [
+    "OomphError",
+    "Status",
+    "Verdict",
+    "explain_file",
+    "explain_text",
+    "parse_size",
+    "read_status",
+    "version",
+]
 
 class OomphError(Exception):
     """What was asked for cannot be done; one line says why, and what to do."""
+
+@final
+class Status:
+    """Who holds this machine's memory, at the moment it was asked."""
+
+    def text(self, *, color: bool = False) -> str:
+        """The screen of `oomph status`, with ANSI escapes where colour is wanted."""
+
+    def json(self) -> str:
+        """The document of `oomph status --json`."""
 
 @final
 class Verdict:
@@ -33,6 +52,9 @@ def explain_text(text: str, /) -> Verdict:
 
 def parse_size(text: str, /) -> int:
     """The bytes that a text such as `12 GiB` means."""
+
+def read_status() -> Status:
+    """Asks the machine."""
 
 def version() -> str:
     """The version of this build, such as `0.1.0`."""

@@ -3,6 +3,7 @@
 // What PyO3's macros expand to talks to CPython. Nothing that is written here does.
 #![allow(unsafe_code)]
 
+mod status;
 mod verdict;
 
 use anyhow::Error;
@@ -39,9 +40,11 @@ fn parse_size(text: &str) -> PyResult<u64> {
 #[pymodule]
 fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OomphError", module.py().get_type::<OomphError>())?;
+    module.add_class::<status::Status>()?;
     module.add_class::<verdict::Verdict>()?;
     module.add_function(wrap_pyfunction!(verdict::explain_file, module)?)?;
     module.add_function(wrap_pyfunction!(verdict::explain_text, module)?)?;
+    module.add_function(wrap_pyfunction!(status::read_status, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(parse_size, module)?)
 }
