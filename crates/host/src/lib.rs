@@ -5,4 +5,6 @@ pub mod explain;
 pub mod input;
 pub mod parallel;
 pub mod serve;
+pub mod source;
 pub mod status;
+pub mod verdict;

@@ -2,6 +2,7 @@
 
 use oomph_diagnose::advice::{Advice, How};
 use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::message::{self, Oom, Role};
 use oomph_diagnose::moment::Holder;
 use oomph_diagnose::place::Place;
 use oomph_diagnose::tune::Candidate;
@@ -82,6 +83,28 @@ pub(crate) fn borrowed(explanation: &Explanation) -> Option<String> {
     };
     let lines = counted(allocations as u64, "allocation");
     Some(format!("lines of {lines} taken from {from}: stacks are sampled"))
+}
+
+/// What a message is about, in a line.
+pub(crate) fn message_headline(oom: &Oom) -> String {
+    let device = oom.facts.device.map_or_else(String::new, |device| format!(" on device {device}"));
+    let tried = oom.facts.tried.map_or_else(String::new, |tried| format!(": {tried} more was asked for"));
+    let framework = oom.framework.name();
+    match oom.role {
+        Role::Warning => format!("no failure: {framework} went on without{device}{tried}"),
+        Role::Culprit | Role::Follows if oom.verdict.cause == message::Cause::HostMemory => {
+            format!("out of host memory ({framework}){tried}")
+        }
+        Role::Culprit | Role::Follows => format!("out of memory{device} ({framework}){tried}"),
+    }
+}
+
+/// The user's line that a message's traceback names, and what the job was doing: `train.py:61 main, in forward`.
+pub(crate) fn message_place(place: &message::Place) -> String {
+    let file = place.file.rsplit(['/', '\\']).next().unwrap_or(&place.file);
+    let line = if place.line > 0 { format!(":{}", place.line) } else { String::new() };
+    let phase = place.phase.map_or_else(String::new, |phase| format!(", in {}", phase.name()));
+    format!("{file}{line} {}{phase}", place.function)
 }
 
 /// The moment the report is about, to stand after "Memory".

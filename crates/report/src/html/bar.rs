@@ -11,12 +11,12 @@ use crate::results::ExplainResult;
 use crate::words;
 
 /// One part of the whole.
-struct Part {
-    class: String,
-    bytes: Bytes,
-    what: String,
+pub(super) struct Part {
+    pub(super) class: String,
+    pub(super) bytes: Bytes,
+    pub(super) what: String,
     /// How many allocations, where that can be said.
-    count: Option<usize>,
+    pub(super) count: Option<usize>,
 }
 
 pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
@@ -111,7 +111,8 @@ fn share(part: Bytes, whole: Bytes) -> String {
     }
 }
 
-fn described(part: &Part) -> String {
+/// Who holds it, and in how many allocations.
+pub(super) fn described(part: &Part) -> String {
     match part.count {
         Some(count) if count > 1 => format!("{} ×{}", part.what, words::count(count as u64)),
         _ => part.what.clone(),
@@ -119,7 +120,7 @@ fn described(part: &Part) -> String {
 }
 
 /// The parts that are not empty, what they add up to, and what that is.
-fn parts(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String) {
+pub(super) fn parts(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String) {
     let moment = &result.explanation.moment;
     let stacks = !result.recording.snapshot.stacks.is_empty();
     let mut parts = Vec::new();
