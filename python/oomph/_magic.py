@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from oomph.notebook import Notebook
 
 _HELP = """\
-%oomph              the last verdict in a line, or the GPU memory in use now
-%oomph explain      the last verdict in full
-%oomph free         give back what an error left behind, and see who holds the rest
-%oomph status       who holds this machine's memory, GPU and host
-%%oomph             on a cell's first line: run it, then show its peak and the lines behind it
+%oomph           the last verdict in a line, or the GPU memory in use now
+%oomph explain   the last verdict in full
+%oomph free      give back what an error left behind; see who holds the rest
+%oomph status    who holds this machine's memory, GPU and host
+%%oomph          on a cell's first line: run it, then show its peak and lines
 """
 # Lines that are shown of a cell.
 _LINES = 8

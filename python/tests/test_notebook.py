@@ -100,7 +100,9 @@ def test_the_magic_says_what_it_is_asked() -> None:
     asked = ["%oomph", "%oomph help", FAIL, "%oomph", "%oomph explain", "%oomph fre", "%oomph free"]
     outputs = run("import torch\n%load_ext oomph", *asked)[1:]
     assert printed(outputs[0]) == "torch has not used a GPU: no GPU memory is in use by it\n"
-    assert printed(outputs[1]).splitlines()[0] == "%oomph              the last verdict in a line, or the GPU memory in use now"
+    lines = printed(outputs[1]).splitlines()
+    assert lines[0] == "%oomph           the last verdict in a line, or the GPU memory in use now"
+    assert len(lines) == 5 and max(map(len, lines)) <= 80
     assert printed(outputs[3]) == "out of memory on device 0 (pytorch): 9.27 GiB more was asked for\n"
     assert outputs[4][0].data["text/html"].startswith('<div class="oomph-card"')
     said = "UsageError: %oomph knows no `fre`; did you mean `%oomph free`? (see `%oomph help`)\n"
