@@ -4,3 +4,7 @@
 pub mod explain;
 pub mod input;
 pub mod parallel;
+pub mod serve;
+pub mod source;
+pub mod status;
+pub mod verdict;

@@ -1,6 +1,8 @@
-//! oomph's results: as text and as a page for people, as versioned JSON for programs.
+//! oomph's results: as text and as a page for people, as versioned JSON for programs, and one of them for Prometheus.
 
 pub mod results;
+
+pub mod status;
 
 mod words;
 
@@ -9,3 +11,5 @@ pub mod text;
 pub mod html;
 
 pub mod json;
+
+pub mod prometheus;

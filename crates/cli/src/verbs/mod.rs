@@ -6,4 +6,5 @@ pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod replay;
 pub(crate) mod rule;
+pub(crate) mod status;
 pub(crate) mod tune;

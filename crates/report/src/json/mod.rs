@@ -14,9 +14,11 @@ use crate::results::{ReplayResult, TuneResult};
 
 mod explain;
 mod message;
+mod status;
 
 pub use explain::explain;
 pub use message::message;
+pub use status::status;
 
 /// The schema's number.
 pub const SCHEMA: u32 = 1;

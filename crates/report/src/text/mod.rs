@@ -6,6 +6,7 @@ pub mod inspect;
 pub mod message;
 pub mod replay;
 pub mod rules;
+pub mod status;
 mod style;
 pub mod tune;
 

@@ -1,0 +1,87 @@
+//! PyTorch's allocator settings in an environment, and which of the two variables counts.
+
+use oomph_engine::torch::options::{OptionError, Options};
+use oomph_engine::torch::profile::{Profile, Version};
+use oomph_report::status::{Obeyed, Settings};
+
+/// The variable that every version reads.
+pub const CUDA: &str = "PYTORCH_CUDA_ALLOC_CONF";
+/// The variable that versions since 2.10 read.
+pub const GENERAL: &str = "PYTORCH_ALLOC_CONF";
+
+/// What the variables of one environment mean to PyTorch; `torch` is its version, where it is known.
+///
+/// Where both are set, every version obeys `PYTORCH_CUDA_ALLOC_CONF`; versions before 2.10 ignore the other altogether.
+pub fn read<'a>(variable: impl Fn(&str) -> Option<&'a str>, torch: Option<&str>) -> Settings {
+    let cuda = variable(CUDA).map(str::to_owned);
+    let general = variable(GENERAL).map(str::to_owned);
+    let version = torch.and_then(|torch| torch.parse::<Version>().ok());
+    let obeyed = match (&cuda, &general, version) {
+        (Some(_), _, _) => Obeyed::Cuda,
+        (None, None, _) => Obeyed::Defaults,
+        (None, Some(_), None) => Obeyed::GeneralSince210,
+        (None, Some(_), Some(version)) if version >= Version::two(10) => Obeyed::General,
+        (None, Some(_), Some(_)) => Obeyed::Defaults,
+    };
+    let text = match obeyed {
+        Obeyed::Defaults => None,
+        Obeyed::Cuda => cuda.as_deref(),
+        Obeyed::General | Obeyed::GeneralSince210 => general.as_deref(),
+    };
+    let problem = text.and_then(|text| refused(text, version));
+    Settings { cuda, general, torch: torch.map(str::to_owned), obeyed, problem }
+}
+
+/// What PyTorch refuses in a string, if anything.
+fn refused(text: &str, version: Option<Version>) -> Option<String> {
+    match Options::parse(text, &Profile::of(version.unwrap_or(Version::LATEST))) {
+        // Another backend is a choice that replay cannot follow, not a mistake.
+        Ok(_) | Err(OptionError::Backend { .. }) => None,
+        Err(OptionError::TooNew { key, since, version }) => {
+            Some(format!("`{key}` came with PyTorch {since}, this is {version}"))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(
+        cuda: Option<&str>,
+        general: Option<&str>,
+        torch: Option<&str>,
+        expected: (Obeyed, Option<&str>),
+    ) {
+        let found = read(|name| if name == CUDA { cuda } else { general }, torch);
+        assert_eq!((found.obeyed, found.problem.as_deref()), expected, "{cuda:?} {general:?} {torch:?}");
+    }
+
+    #[test]
+    fn the_older_variable_wins_and_the_younger_needs_a_young_pytorch() {
+        let (a, b) = (Some("expandable_segments:True"), Some("max_split_size_mb:64"));
+        check(None, None, None, (Obeyed::Defaults, None));
+        check(a, b, Some("2.11.0+cu130"), (Obeyed::Cuda, None));
+        check(a, b, Some("2.9.1"), (Obeyed::Cuda, None));
+        check(None, b, Some("2.10.0"), (Obeyed::General, None));
+        check(None, b, Some("2.9.1"), (Obeyed::Defaults, None));
+        check(None, b, None, (Obeyed::GeneralSince210, None));
+    }
+
+    #[test]
+    fn what_pytorch_refuses_is_said_for_the_string_that_counts() {
+        let hint =
+            "PyTorch has no allocator setting `expandable_segment`, did you mean `expandable_segments`?";
+        check(Some("expandable_segment:True"), None, None, (Obeyed::Cuda, Some(hint)));
+        check(
+            Some("large_segment_size_mb:32"),
+            None,
+            Some("2.9.0"),
+            (Obeyed::Cuda, Some("`large_segment_size_mb` came with PyTorch 2.11, this is 2.9")),
+        );
+        check(Some("backend:cudaMallocAsync"), None, None, (Obeyed::Cuda, None));
+        check(None, Some("nonsense"), Some("2.8"), (Obeyed::Defaults, None));
+    }
+}

@@ -1,0 +1,97 @@
+//! The card that is asked about.
+
+use std::sync::OnceLock;
+
+/// What programs may ask of a card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Card {
+    /// As CUDA reports it, such as `Tesla T4`.
+    pub(crate) name: String,
+    /// All of its memory, in bytes.
+    pub(crate) total: u64,
+    /// What a context takes of that.
+    pub(crate) context: u64,
+    /// Compute capability: major, minor.
+    pub(crate) capability: (i32, i32),
+    /// Streaming multiprocessors.
+    pub(crate) processors: i32,
+}
+
+impl Card {
+    /// Reads `name=Tesla T4;total=15828320256;context=0;capability=7.5;processors=40`. What is absent or cannot be read
+    /// is that of an H200.
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut card = Self {
+            name: "NVIDIA H200".to_owned(),
+            total: 150_109_880_320,
+            context: 0,
+            capability: (9, 0),
+            processors: 132,
+        };
+        for (key, value) in text.split(';').filter_map(|entry| entry.split_once('=')) {
+            match key.trim() {
+                "name" => value.trim().clone_into(&mut card.name),
+                "total" => card.total = value.trim().parse().unwrap_or(card.total),
+                "context" => card.context = value.trim().parse().unwrap_or(card.context),
+                "processors" => card.processors = value.trim().parse().unwrap_or(card.processors),
+                "capability" => {
+                    if let Some((major, minor)) = value.trim().split_once('.')
+                        && let (Ok(major), Ok(minor)) = (major.parse(), minor.parse())
+                    {
+                        card.capability = (major, minor);
+                    }
+                }
+                _ => {}
+            }
+        }
+        card
+    }
+
+    /// Threads that fit on one multiprocessor.
+    pub(crate) fn threads_per_processor(&self) -> i32 {
+        match self.capability {
+            (7, 5) => 1024,
+            (8, 6 | 9) | (12, _) => 1536,
+            _ => 2048,
+        }
+    }
+
+    /// Bytes of shared memory on one multiprocessor.
+    pub(crate) fn shared_per_processor(&self) -> usize {
+        let kib = match self.capability {
+            (6, _) | (7, 5) => 64,
+            (7, _) => 96,
+            (8, 6 | 9) | (12, _) => 100,
+            (8, _) => 164,
+            _ => 228,
+        };
+        kib << 10
+    }
+}
+
+/// The card of this process; it does not change.
+pub(crate) fn card() -> &'static Card {
+    static CARD: OnceLock<Card> = OnceLock::new();
+    CARD.get_or_init(|| Card::parse(&std::env::var("OOMPH_PHANTOM").unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_is_read_from_its_description() {
+        let card = Card::parse("name=Tesla T4;total=15828320256;capability=7.5;processors=40");
+        assert_eq!(
+            card,
+            Card {
+                name: "Tesla T4".to_owned(),
+                total: 15_828_320_256,
+                context: 0,
+                capability: (7, 5),
+                processors: 40,
+            }
+        );
+        assert_eq!(Card::parse(""), Card::parse("total=many;capability=9"));
+    }
+}

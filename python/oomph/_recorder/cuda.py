@@ -1,0 +1,104 @@
+"""PyTorch's CUDA: its beginning, its limits, and leaving it to the program where the program wants it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from . import complaint
+
+
+def when_initialized(torch: Any, begin: Callable[[], None]) -> None:
+    """Calls `begin` when CUDA comes up, before the first allocation."""
+    lazily = getattr(torch.cuda, "_lazy_call", None)
+    if lazily is None:
+        complaint.once("the allocator's events are not recorded", "this PyTorch has no CUDA")
+        return
+    lazily(begin)
+
+
+def own_recording(torch: Any, at_takeover: Callable[[], None]) -> Callable[..., None]:
+    """PyTorch's function that switches recording. A program that calls it for itself takes over: `at_takeover`."""
+    memory = torch.cuda.memory
+    record: Callable[..., None] = memory._record_memory_history
+
+    def recorded_by_the_program(*args: Any, **kwargs: Any) -> None:
+        at_takeover()
+        memory._record_memory_history = record
+        record(*args, **kwargs)
+
+    memory._record_memory_history = recorded_by_the_program
+    return record
+
+
+class Limits:
+    """What PyTorch may hold of each card: `--limit`, or what is left on a smaller card beside a context."""
+
+    def __init__(self, limit: int | None, card: int | None) -> None:
+        self._limit = limit
+        self._card = card
+        self._limited: dict[int, int] = {}
+        self._totals: dict[int, int] = {}
+
+    def _total(self, torch: Any, device: int) -> int:
+        if device not in self._totals:
+            self._totals[device] = int(torch.cuda.get_device_properties(device).total_memory)
+        return self._totals[device]
+
+    def of(self, torch: Any, device: int) -> int:
+        """The bytes that PyTorch may hold on a device, as far as we know."""
+        return self._limited.get(device) or self._total(torch, device)
+
+    def noted(self, device: dict[str, Any]) -> int | None:
+        """The limit in force on a described device, as PyTorch computes it from its fraction."""
+        fraction = device.get("fraction")
+        if fraction is not None and fraction < 1.0:
+            return int(fraction * device["total"])
+        return self._limited.get(device["index"])
+
+    def apply(self, torch: Any) -> None:
+        """Limits the current device, once."""
+        if self._limit is None and self._card is None:
+            return
+        device = torch.cuda.current_device()
+        if device in self._limited:
+            return
+        free, total = torch.cuda.mem_get_info(device)
+        allowed = self._limit
+        if allowed is None and self._card is not None:
+            # What this process holds beside PyTorch's cache would be held on the other card as well.
+            allowed = self._card - min(max(total - free, 0), _LARGEST_CONTEXT)
+        assert allowed is not None
+        if allowed >= total:
+            if self._card is not None and self._card > total:
+                complaint.once("the card is smaller than the one asked for", f"it has {total} bytes")
+            return
+        # The smallest fraction that allows all of it: PyTorch multiplies and cuts.
+        fraction = allowed / total
+        while int(fraction * total) < allowed:
+            fraction = math.nextafter(fraction, 1.0)
+        torch.cuda.set_per_process_memory_fraction(fraction, device)
+        self._limited[device] = allowed
+
+    def follow(self, torch: Any) -> None:
+        """Where there are several cards, the program says later which one it uses."""
+        if (self._limit is None and self._card is None) or torch.cuda.device_count() < 2:
+            return
+        import functools
+
+        original = torch.cuda.set_device
+
+        @functools.wraps(original)
+        def set_device(device: Any) -> None:
+            original(device)
+            try:
+                self.apply(torch)
+            except Exception as error:
+                complaint.once("the limit is not set", error)
+
+        torch.cuda.set_device = set_device
+
+
+# A CUDA context with its libraries holds 0.3 to 0.8 GiB; more than this is somebody else's.
+_LARGEST_CONTEXT = 1 << 30

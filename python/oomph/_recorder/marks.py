@@ -1,0 +1,100 @@
+"""What the program was doing, and when: steps, backward passes, optimizers, evaluation."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from .clock import now
+
+# Marks of about ten thousand steps: the ring of allocator events holds far fewer.
+KEPT = 50_000
+
+
+class Marks:
+    """A bounded list of marks, filled by hooks on autograd, optimizers and modules."""
+
+    def __init__(self, at_step: Callable[[int], None], before_update: Callable[[Any], None]) -> None:
+        self.list: deque[tuple[int, str, int]] = deque(maxlen=KEPT)
+        self.step = 0
+        self._at_step = at_step
+        self._before_update = before_update
+        # Steps are counted by the first optimizer that updates; others (a discriminator's, say) belong to its steps.
+        self._counts: Callable[[], Any] | None = None
+        self._is_evaluating = False
+        self._largest = 0
+
+    def begin(self) -> None:
+        """The first step begins: CUDA has just come up."""
+        self.list.append((now(), "step", self.step))
+
+    def put(self, kind: str) -> None:
+        self.list.append((now(), kind, self.step))
+
+    def watch(self, torch: Any) -> None:
+        self._watch_autograd(torch)
+        self._watch_optimizers()
+        self._watch_modules(torch)
+
+    def _watch_autograd(self, torch: Any) -> None:
+        import functools
+
+        for name in ("backward", "grad"):
+            original = getattr(torch.autograd, name)
+
+            # The name of this function is seen in stacks; see the report's rule for recorder frames.
+            @functools.wraps(original)
+            def marked(*args: Any, __original: Any = original, **kwargs: Any) -> Any:
+                if self._is_evaluating:
+                    # What is differentiated is not evaluated: a part of the model was frozen with eval().
+                    self._is_evaluating = False
+                    self.put("train")
+                self.put("backward")
+                try:
+                    return __original(*args, **kwargs)
+                finally:
+                    self.put("backward_end")
+
+            setattr(torch.autograd, name, marked)
+
+    def _watch_optimizers(self) -> None:
+        import weakref
+        from importlib import import_module
+
+        # The module: torch.optim hides it.
+        optimizer = import_module("torch.optim.optimizer")
+
+        def before(which: Any, args: Any, kwargs: Any) -> None:
+            if self._counts is None or self._counts() is None:
+                self._counts = weakref.ref(which)
+            self._before_update(which)
+            self.put("optimizer")
+
+        def after(which: Any, args: Any, kwargs: Any) -> None:
+            self.put("optimizer_end")
+            if self._counts is not None and self._counts() is which:
+                self.step += 1
+                self.put("step")
+                self._at_step(self.step)
+
+        optimizer.register_optimizer_step_pre_hook(before)
+        optimizer.register_optimizer_step_post_hook(after)
+
+    def _watch_modules(self, torch: Any) -> None:
+        import functools
+
+        original = torch.nn.Module.train
+
+        @functools.wraps(original)
+        def train(module: Any, mode: bool = True) -> Any:
+            if self._is_evaluating == bool(mode):
+                size = sum(1 for _ in module.modules())
+                if size >= self._largest:
+                    # Parts of a model that are frozen with eval() do not make an evaluation; the whole of it does.
+                    self._largest = size
+                    self._is_evaluating = not mode
+                    self.put("train" if mode else "eval")
+            return original(module, mode)
+
+        torch.nn.Module.train = train

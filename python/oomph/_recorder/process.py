@@ -1,0 +1,176 @@
+"""One process under `oomph run`: when it is recorded, under which name, and when that is written."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import sys
+from types import FrameType, ModuleType
+
+from . import complaint, environment, exceptions, files, imports
+from .clock import now
+from .recorder import Recorder
+
+
+
+class Process:
+    """The recorder of this process, tied to its run folder."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.pid = os.getpid()
+        with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+            self.config = json.load(file)
+        self.recorder = Recorder(
+            ring=int(self.config.get("ring") or 300_000),
+            version=str(self.config.get("oomph") or ""),
+            limit=self.config.get("limit"),
+            card=self.config.get("gpu_total"),
+            on_oom=self.flush_oom,
+            on_beat=self.beat,
+            on_cuda=self.at_cuda,
+        )
+        self.name: str | None = None
+        self.is_flushing = False
+        self.cost_us = 0
+        self.written_us = 0
+        self.is_direct = os.environ.get("OOMPH_PARENT") == str(os.getppid())
+
+    def claim(self) -> str:
+        """The name of this process's recording: its rank, `main` for what `oomph run` itself started, else its pid."""
+        if self.name is None:
+            rank = os.environ.get("RANK", "")
+            wanted = f"rank{rank}" if rank.isdigit() else "main" if self.is_direct else f"pid{self.pid}"
+            # Workers inherit the rank of the process that started them, and a rank may be started again.
+            self.name = wanted if files.claim(self.folder, wanted) else f"{wanted}-pid{self.pid}"
+        return self.name
+
+    def is_worth_writing(self) -> bool:
+        """Whether this process has, or may have, something to say; a data loader's worker has not."""
+        return self.name is not None or self.is_direct or self.recorder.framework is not None
+
+    def flush(self, why: str) -> None:
+        """Writes the recording and its summary. Never raises, and does nothing where it is under way already."""
+        if self.is_flushing or self.pid != os.getpid():
+            return
+        self.is_flushing = True
+        try:
+            name = self.claim()
+            path = os.path.join(self.folder, name)
+            snapshot, sidecar = self.recorder.take(why, name, os.path.basename(self.folder))
+            files.write_pickle(f"{path}.pickle", {**snapshot, "oomph": sidecar})
+            files.write_json(f"{path}.json", {k: v for k, v in sidecar.items() if k != "classes"})
+            self.written_us = now()
+            self.cost_us = self.written_us - sidecar["written_us"]
+        except Exception as error:
+            complaint.once("cannot write the recording", error)
+        finally:
+            self.is_flushing = False
+
+    def flush_oom(self) -> None:
+        """After an out-of-memory error, which the program may catch and run into again: at most a tenth of the time
+        is spent on writing, but for the first."""
+        if self.written_us and now() - self.written_us < 10 * self.cost_us:
+            return
+        self.flush("oom")
+
+    def beat(self) -> None:
+        """Writes the summary alone: what remains of a process that is killed outright."""
+        if self.is_flushing or self.pid != os.getpid():
+            return
+        self.is_flushing = True
+        try:
+            name = self.claim()
+            sidecar = self.recorder.sidecar("beat", name, os.path.basename(self.folder), is_brief=True)
+            files.write_json(os.path.join(self.folder, f"{name}.json"), sidecar)
+        except Exception as error:
+            complaint.once("cannot write the summary", error)
+        finally:
+            self.is_flushing = False
+
+    def at_cuda(self) -> None:
+        """The first use of CUDA: this process is worth a recording, whatever becomes of it."""
+        self.claim()
+        if "multiprocessing.util" in sys.modules:
+            # A forked worker ends without atexit; multiprocessing runs its own finalizers.
+            from multiprocessing import parent_process, util
+
+            if parent_process() is not None:
+                util.Finalize(None, self.at_exit, exitpriority=100)
+
+    def at_exit(self) -> None:
+        if self.pid == os.getpid() and self.is_worth_writing():
+            if self.recorder.ooms and not exceptions.ended_in_oom():
+                self.keep_oom()
+            self.flush("exit")
+
+    def keep_oom(self) -> None:
+        """The program caught an out-of-memory error and went on: what was written then is kept beside what follows."""
+        path = os.path.join(self.folder, self.claim())
+        try:
+            os.replace(f"{path}.pickle", f"{path}.oom.pickle")
+        except OSError:
+            # It was not written, for want of time or space.
+            pass
+
+    def at_signal(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGUSR1:
+            self.flush("dump")
+            return
+        if self.is_worth_writing():
+            self.flush("signal")
+        # The process ends as it would have: of this signal.
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    def take_signals(self) -> None:
+        """SIGTERM and SIGUSR1, where the program has no use of its own for them."""
+        for number in (signal.SIGTERM, signal.SIGUSR1):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                try:
+                    signal.signal(number, self.at_signal)
+                except ValueError:
+                    # Not the main thread: somebody started us late.
+                    return
+
+    def at_fork(self) -> None:
+        """In the child of a fork: a process of its own, with nothing recorded yet."""
+        self.pid = os.getpid()
+        self.name = None
+        self.is_direct = False
+        self.is_flushing = False
+        self.written_us = 0
+        self.recorder.forget()
+
+    def at_torch(self, torch: ModuleType) -> None:
+        self.recorder.watch_torch(torch)
+        if self.is_direct or os.environ.get("RANK", "").isdigit():
+            # Whole from the start: a process that is killed before its first step has a recording too.
+            self.flush("start")
+
+
+_process: Process | None = None
+
+
+def begin(folder: str) -> None:
+    """Records this process into `folder`, once."""
+    global _process
+    if _process is not None or getattr(sys, "_oomph_process", None) is not None:
+        return
+    process = _process = Process(folder)
+    # The package and the copy that a run folder carries find each other here.
+    setattr(sys, "_oomph_process", process)
+    recorder = process.recorder
+    imports.watch(
+        {"torch": lambda: environment.drop_unknown_settings(process.config)},
+        {
+            "torch": process.at_torch,
+            "jax": lambda _: recorder.use("jax"),
+            "tensorflow": lambda _: recorder.use("tensorflow"),
+        },
+    )
+    process.take_signals()
+    atexit.register(process.at_exit)
+    os.register_at_fork(after_in_child=process.at_fork)

@@ -1,0 +1,191 @@
+"""What is recorded of one process, and how a recording is put together. It writes nothing itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from . import classes, complaint, cuda, exceptions, frameworks, host
+from .clock import now
+from .environment import VARIABLES
+from .marks import Marks
+from .stacks import Stacks
+
+FORMAT = 1
+# Marks that the brief summary keeps: enough to say where the program was.
+BRIEF_MARKS = 64
+BEAT_US = 2_000_000
+
+
+def _nothing() -> None:
+    pass
+
+
+def _rank(name: str) -> int | None:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else None
+
+
+class Recorder:
+    """Records this process from its first use of CUDA; `take` gives the recording so far."""
+
+    def __init__(
+        self,
+        ring: int,
+        version: str = "",
+        limit: int | None = None,
+        card: int | None = None,
+        on_oom: Callable[[], None] = _nothing,
+        on_beat: Callable[[], None] = _nothing,
+        on_cuda: Callable[[], None] = _nothing,
+    ) -> None:
+        self._ring = ring
+        self._version = version
+        self._limits = cuda.Limits(limit, card)
+        self._on_oom = on_oom
+        self._on_beat = on_beat
+        self._on_cuda = on_cuda
+        self._torch: Any = None
+        self.framework: str | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Begins anew: in a process that was forked, what its parent did is not its own."""
+        self.started_us = now()
+        self.is_recording = False
+        self.ooms: list[dict[str, Any]] = []
+        self._looks: deque[list[classes.Entry]] = deque(maxlen=classes.KEPT_LOOKS)
+        self._samples: deque[tuple[int, int, int]] = deque(maxlen=2_000)
+        self._beat_us = now()
+        self._stacks: Stacks | None = None
+        self._is_looking = True
+        if self._torch is None:
+            self._marks = Marks(self._at_step, self._before_update)
+        else:
+            # The hooks hold on to the marks.
+            self._marks.list.clear()
+            self._marks.step = 0
+
+    def use(self, framework: str) -> None:
+        """The program has imported a framework; the first one is the one it is written for."""
+        self.framework = self.framework or framework
+
+    def watch_torch(self, torch: Any) -> None:
+        """PyTorch has been imported: hooks are set, and recording begins with CUDA."""
+        self._torch = torch
+        self.use("torch")
+        self._marks.watch(torch)
+        cuda.when_initialized(torch, self.begin)
+
+    def begin(self) -> None:
+        """CUDA is there. Called inside its initialisation: whatever fails here must not fail that."""
+        torch = self._torch
+        try:
+            self._limits.apply(torch)
+            self._limits.follow(torch)
+            if self._stacks is None:
+                self._stacks = Stacks(torch, self._ring)
+                torch._C._cuda_attach_out_of_memory_observer(self._at_oom)
+            self._stacks.begin()
+            self.is_recording = True
+            self._marks.begin()
+            self._on_cuda()
+        except Exception as error:
+            complaint.once("the allocator's events are not recorded", error)
+
+    def end(self) -> None:
+        """Stops; `begin` goes on with the same history. The hooks stay, and do nothing that costs."""
+        if self._stacks is not None and self.is_recording:
+            self._stacks.end()
+        self.is_recording = False
+
+    def _at_step(self, step: int) -> None:
+        try:
+            if self._stacks is not None and self.is_recording:
+                device = self._torch.cuda.current_device()
+                self._stacks.at_step(step, device, self._limits.of(self._torch, device))
+                self._is_looking = self._stacks.spans[-1][1] is None
+            moment = now()
+            if moment - self._beat_us >= BEAT_US:
+                self._beat_us = moment
+                self._samples.append((moment, *host.rss()))
+                self._on_beat()
+        except Exception as error:
+            complaint.once("a step is not recorded", error)
+
+    def _before_update(self, optimizer: Any) -> None:
+        if self._is_looking and self.is_recording:
+            try:
+                self._looks.append(classes.gradients(optimizer))
+            except Exception as error:
+                complaint.once("gradients are not told apart", error)
+
+    def _at_oom(self, device: int, requested: int, total: int, free: int) -> None:
+        """The allocator is about to raise. Called on whichever thread asked for memory."""
+        if not self.is_recording:
+            return
+        try:
+            frames = exceptions.frames(sys._getframe().f_back) or exceptions.frames(exceptions.main_frame())
+            self.ooms.append(
+                {
+                    "time_us": now(),
+                    "device": device,
+                    "requested": requested,
+                    "total": total,
+                    "free": free,
+                    "frames": frames,
+                }
+            )
+            del self.ooms[:-100]
+            self._on_oom()
+        except Exception as error:
+            complaint.once("the error is not recorded", error)
+
+    def take(self, why: str, name: str, run: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The allocator's snapshot, and beside it what a snapshot lacks."""
+        snapshot: dict[str, Any] = {"segments": [], "device_traces": []}
+        if self.is_recording:
+            snapshot = dict(self._torch.cuda.memory._snapshot())
+        sidecar = self.sidecar(why, name, run)
+        looks = [entry for look in self._looks for entry in look]
+        if self.is_recording:
+            looks += classes.all_of_them(self._torch, snapshot["segments"])
+        sidecar["classes"] = [list(entry) for entry in looks]
+        return snapshot, sidecar
+
+    def sidecar(self, why: str, name: str, run: str, is_brief: bool = False) -> dict[str, Any]:
+        """The recording's own key; brief: what a beat can afford."""
+        written = now()
+        marks = list(self._marks.list)
+        memory = host.memory()
+        if not is_brief:
+            self._samples.append((written, memory["rss"] or 0, memory["available"] or 0))
+        versions, devices = frameworks.describe(self.framework, self._torch, self.is_recording, is_brief)
+        for device in devices:
+            device["limit"] = self._limits.noted(device)
+        return {
+            "format": FORMAT,
+            "oomph": self._version,
+            "run": run,
+            "name": name,
+            "pid": os.getpid(),
+            "argv": list(getattr(sys, "orig_argv", sys.argv)),
+            "rank": _rank("RANK"),
+            "local_rank": _rank("LOCAL_RANK"),
+            "world_size": _rank("WORLD_SIZE"),
+            "started_us": self.started_us,
+            "written_us": written,
+            "why": why,
+            "framework": self.framework,
+            "versions": versions,
+            "settings": {key: os.environ[key] for key in VARIABLES if key in os.environ},
+            "devices": devices,
+            "marks": [list(mark) for mark in (marks[-BRIEF_MARKS:] if is_brief else marks)],
+            "stacks": [list(span) for span in (self._stacks.spans[-BRIEF_MARKS:] if self._stacks else [])],
+            "host": {**memory, "samples": [list(sample) for sample in self._samples]},
+            "ooms": self.ooms,
+            "exception": exceptions.last(),
+        }
