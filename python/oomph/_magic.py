@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import html
+import re
 import sys
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from oomph import _peak
@@ -100,13 +102,23 @@ class Magic:
         shell = self._notebook.shell
         # The magic itself stands in the first line. Cached, so that a traceback can show its lines.
         text = "\n" + shell.transform_cell(cell)
-        name = shell.compile.cache(text, shell.execution_count, raw_code=cell)
+        name = shell.compile.cache(text, self._number(), raw_code=cell)
         tree = shell.transform_ast(ast.parse(text, name))
         value = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, name, "exec"), shell.user_global_ns, shell.user_ns)
         if value is None:
             return None
         return eval(compile(ast.Expression(value.value), name, "eval"), shell.user_global_ns, shell.user_ns)
+
+    def _number(self) -> int:
+        """The number of the cell under way. Shells differ in when they count it, but its frame is below this one."""
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            name = re.fullmatch(r"In\[(\d+)\]", self._notebook.cell_name(frame.f_code.co_filename))
+            if name:
+                return int(name[1])
+            frame = frame.f_back
+        return int(self._notebook.shell.execution_count)
 
     def _show(self, before: list[dict[str, int]], after: list[dict[str, int]], lines: list[_peak.Line]) -> None:
         from oomph.notebook import show
