@@ -10,6 +10,8 @@ from oomph._holders import Held, Holder
 from oomph._units import shown
 
 _WIDTH = 80
+# The width of an amount, such as `100.00 MiB`.
+_AMOUNT = 10
 # The holders that the report names; the others are summed up.
 _NAMED = 12
 
@@ -90,14 +92,13 @@ class Freed:
 
     def __str__(self) -> str:
         lines = [self._headline()]
-        stages = self._stages()
-        width = max(len(amount) for amount, _, _ in stages)
-        lines += [f"  {amount:>{width}}  {name}: {note}".rstrip() for amount, name, note in stages]
+        width = 0 if self.nothing is not None else _AMOUNT
+        lines += [f"  {amount:>{width}}  {name}: {note}" for amount, name, note in self._stages()]
         for memory, rows in self._left():
             cached = memory.reserved - memory.allocated
             lines.append(f"still held on GPU {memory.device}: {shown(memory.allocated)}, {shown(cached)} cached")
             for amount, text in rows:
-                first, rest = f"  {amount:>10}  ", " " * 14
+                first, rest = f"  {amount:>{_AMOUNT}}  ", " " * (_AMOUNT + 4)
                 lines += textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
         if self.cut:
             lines.append("The search for holders was cut short: there are too many objects.")

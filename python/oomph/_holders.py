@@ -13,8 +13,8 @@ from oomph._paths import Anchor, Walk, roots
 
 # How long the search may take, in seconds.
 _PATIENCE = 2.0
-# Tensors without a name whose referrers are looked at; each look goes through all of Python's memory.
-_NAMELESS = 4
+# Tensors without a name whose referrers are looked for; the look goes through all of Python's memory once.
+_NAMELESS = 64
 
 
 @dataclass(frozen=True)
@@ -168,23 +168,32 @@ def _own_frames() -> set[int]:
 
 
 def _nameless(found: list[tuple[Any, int]], until: float) -> list[Holder]:
-    """Tensors that no variable leads to: by what refers to them, the others as a sum."""
+    """Tensors that no variable leads to, by what refers to them."""
+    looked = found[:_NAMELESS] if time.monotonic() < until else []
+    rows: dict[tuple[int, str], list[tuple[Any, int]]] = {}
+    for (tensor, size), kinds in zip(looked, _referrers(looked)):
+        by = f"in a {', '.join(kinds)} that nothing leads to" if kinds else "kept by C++, as a rule for a backward"
+        rows.setdefault((_device(tensor), f", {by}"), []).append((tensor, size))
+    for tensor, size in found[len(looked) :]:
+        rows.setdefault((_device(tensor), ""), []).append((tensor, size))
     holders = []
-    for tensor, size in found[:_NAMELESS]:
-        if time.monotonic() > until:
-            break
-        # What this search itself refers to it by: frames, tuples and containers of tuples.
-        kinds = {
-            type(thing).__name__
-            for thing in gc.get_referrers(tensor)
-            if not isinstance(thing, (FrameType, tuple)) and thing is not found
-        }
-        by = f"referred to by {', '.join(sorted(kinds))}" if kinds else "referred to by C++ alone"
-        holders.append(Holder(_device(tensor), size, 1, "no variable", f"{_described(tensor)}, {by}"))
-    rest: dict[int, tuple[int, int]] = {}
-    for tensor, size in found[len(holders) :]:
-        count, total = rest.get(_device(tensor), (0, 0))
-        rest[_device(tensor)] = (count + 1, total + size)
-    for device, (count, total) in rest.items():
-        holders.append(Holder(device, total, count, "no variable", f"{count} tensor{'s' * (count != 1)}"))
+    for (device, by), tensors in rows.items():
+        count, largest = len(tensors), tensors[0][0]
+        what = _described(largest) if count == 1 else f"{count} tensors, the largest {_described(largest)}"
+        holders.append(Holder(device, sum(size for _, size in tensors), count, "no variable", what + by))
     return holders
+
+
+def _referrers(found: list[tuple[Any, int]]) -> list[list[str]]:
+    """The classes of what refers to each tensor, but for this search itself."""
+    tensors = [tensor for tensor, _ in found]
+    own = {id(pair) for pair in found} | {id(tensors)}
+    kinds: dict[int, set[str]] = {id(tensor): set() for tensor in tensors}
+    for thing in gc.get_referrers(*tensors) if tensors else []:
+        # Running functions have been looked through; those that are left are the search's.
+        if id(thing) in own or isinstance(thing, FrameType):
+            continue
+        for child in gc.get_referents(thing):
+            if id(child) in kinds:
+                kinds[id(child)].add(type(thing).__name__)
+    return [sorted(kinds[id(tensor)]) for tensor in tensors]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import tempfile
@@ -43,6 +44,36 @@ def is_recording(torch: Any) -> bool:
     """Whether PyTorch keeps a record of its allocations now."""
     enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
     return bool(enabled is not None and torch.cuda.is_initialized() and enabled())
+
+
+class Stretch:
+    """What the tensors of a stretch of the program take at its peak, above what was in use before. It begins here, and
+    PyTorch's own peaks with it."""
+
+    def __init__(self, torch: Any, device: int | None = None) -> None:
+        self._torch = torch
+        torch.cuda.init()
+        devices = range(torch.cuda.device_count()) if device is None else [device]
+        # What was left in cycles before would be freed on the way, and make it seem smaller.
+        gc.collect()
+        # Bytes in use before, by device.
+        self.before = {n: int(torch.cuda.memory_allocated(n)) for n in devices}
+        for n in devices:
+            torch.cuda.reset_peak_memory_stats(n)
+        self._start = clock()
+
+    def most(self) -> tuple[int, int]:
+        """The device where it took most so far, and how much."""
+        taken = {n: int(self._torch.cuda.max_memory_allocated(n)) - held for n, held in self.before.items()}
+        device = max(taken, key=lambda n: taken[n])
+        return device, taken[device]
+
+    def lines(self, device: int) -> list[Line]:
+        """Who held memory at that peak, where a record is kept."""
+        if not is_recording(self._torch):
+            return []
+        found = lines(since(self._torch.cuda.memory._snapshot(), self._start))
+        return [line for line in found if line.device == device]
 
 
 @contextlib.contextmanager

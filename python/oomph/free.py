@@ -39,11 +39,18 @@ def free(verbose: bool = True, *, workspaces: bool = False) -> Freed:
         work.append(("cuBLAS workspaces", lambda: _drop_workspaces(torch)))
     if usable:
         work.append(("PyTorch's cache", lambda: _drop_cache(torch)))
-    for name, drop in work:
-        note = drop()
-        left = _memory(torch) if usable else ()
-        stages.append(Stage(name, note, _less(found, left, "allocated"), _less(found, left, "reserved")))
-        found = left
+    collects = gc.isenabled()
+    # A collection by chance would credit cycles to another stage.
+    gc.disable()
+    try:
+        for name, drop in work:
+            note = drop()
+            left = _memory(torch) if usable else ()
+            stages.append(Stage(name, note, _less(found, left, "allocated"), _less(found, left, "reserved")))
+            found = left
+    finally:
+        if collects:
+            gc.enable()
     freed = Freed(_why_none(torch, usable), before, found, tuple(stages))
     if verbose:
         freed = _freed.with_holders(freed, _holders.find(torch) if usable else _holders.NONE)

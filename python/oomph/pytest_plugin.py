@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import inspect
 from collections.abc import Iterator
@@ -73,24 +72,12 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     from oomph import _peak
 
     limit, device = _limit(item, mark)
-    torch = importlib.import_module("torch")
-    torch.cuda.init()
-    devices = range(torch.cuda.device_count()) if device is None else [device]
-    # What earlier tests left in cycles would be freed during this one, and make it seem smaller.
-    gc.collect()
-    before = {n: torch.cuda.memory_allocated(n) for n in devices}
-    for n in devices:
-        torch.cuda.reset_peak_memory_stats(n)
-    start = _peak.clock()
+    stretch = _peak.Stretch(importlib.import_module("torch"), device)
     yield
-    taken = {n: torch.cuda.max_memory_allocated(n) - before[n] for n in devices}
-    most = max(taken, key=lambda n: taken[n])
-    if taken[most] > limit:
-        lines: list[str] = []
-        if _peak.is_recording(torch):
-            found = _peak.lines(_peak.since(torch.cuda.memory._snapshot(), start))
-            lines = [str(line) for line in found if line.device == most][:_LINES]
-        _peaks[item.nodeid] = _Peak(most, limit, taken[most], before[most], tuple(lines))
+    most, taken = stretch.most()
+    if taken > limit:
+        lines = tuple(str(line) for line in stretch.lines(most)[:_LINES])
+        _peaks[item.nodeid] = _Peak(most, limit, taken, stretch.before[most], lines)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -190,6 +191,22 @@ def test_holders_are_named_by_what_leads_to_them(monkeypatch: pytest.MonkeyPatch
     mine = next(holder for path, holder in found.items() if path.startswith("local in test_holders_are_named"))
     assert (mine.bytes, mine.what) == (800000, "200×1000 float32")
     assert local is not None
+
+
+def test_tensors_without_a_name_are_told_by_what_keeps_them() -> None:
+    graph = [(torch.ones(700, 1000, requires_grad=True) * torch.full((700, 1000), 2.0)).sum()]
+    gc.collect()
+    gc.disable()
+    lost: list[Any] = [torch.zeros(600, 1000)]
+    lost.append(lost)
+    del lost
+    held = _holders.find(torch, "cpu", patience=60)
+    gc.enable()
+    found = {holder.what: holder.bytes for holder in held.holders if holder.path == "no variable"}
+    assert found["600×1000 float32, in a list that nothing leads to"] == 2400000
+    kept = {what: size for what, size in found.items() if what.endswith("kept by C++, as a rule for a backward")}
+    assert sum(kept.values()) >= 2800000
+    assert graph is not None
 
 
 def test_a_view_and_its_base_count_once() -> None:

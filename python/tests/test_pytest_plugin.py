@@ -144,14 +144,14 @@ def recorded():
 @pytest.mark.limit_gpu_memory("256 MiB")
 def test_modest(): torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
 @pytest.mark.limit_gpu_memory("256 MiB")
-def test_greedy(): torch.empty(257 << 20, dtype=torch.uint8, device="cuda")
+def test_greedy(): torch.empty(258 << 20, dtype=torch.uint8, device="cuda")
 """
     result = outcomes(pytester, test)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
-            "limit_gpu_memory: the test took 257.00 MiB on GPU 0, its limit is 256.00 MiB",
+            "limit_gpu_memory: the test took 258.00 MiB on GPU 0, its limit is 256.00 MiB",
             "*- lines that held most at the peak -*",
-            "257.00 MiB  test_it.py:* test_greedy",
+            "258.00 MiB  test_it.py:* test_greedy",
         ]
     )
