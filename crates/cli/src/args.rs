@@ -108,6 +108,12 @@ under [tool.oomph.run] (limit = \"15GiB\")."
     #[command(before_help = "Example:
   oomph inspect snapshot.pickle")]
     Inspect(Inspect),
+    /// Who holds this machine's memory at this moment, GPU and host
+    #[command(before_help = "Examples:
+  oomph status                 one screen
+  oomph status --watch         the same, again and again
+  oomph status --serve         for Prometheus, at http://127.0.0.1:9751/metrics")]
+    Status(Status),
     /// What a rule of `explain` means and what to do about it
     #[command(before_help = "Examples:
   oomph rule            all of them
@@ -205,6 +211,16 @@ pub(crate) struct Dump {
     /// How long to wait for it
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) wait: u64,
+}
+
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Status {
+    /// Show it again every so many seconds, 2 if not said, until ^C
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "serve")]
+    pub(crate) watch: Option<f64>,
+    /// Answer Prometheus at this address or port, 127.0.0.1:9751 if not said, until ^C
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:9751")]
+    pub(crate) serve: Option<String>,
 }
 
 /// A mistake in the command line that clap cannot see.

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Verb::Replay(verb) => verbs::replay::run(verb, &args.common),
         Verb::Tune(verb) => verbs::tune::run(verb, &args.common),
         Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common),
+        Verb::Status(verb) => verbs::status::run(verb, &args.common),
         Verb::Rule { rule } => verbs::rule::run(rule.as_deref(), &args.common),
         Verb::Demo => verbs::demo::run(&args.common),
         Verb::Completions { shell } => verbs::generate::completions(*shell, &args.common),

@@ -107,6 +107,7 @@ fn demo_and_help() {
         ("help-replay.txt", vec!["replay", "--help"]),
         ("help-run.txt", vec!["run", "--help"]),
         ("help-tune.txt", vec!["tune", "--help"]),
+        ("help-status.txt", vec!["status", "--help"]),
     ];
     let found = cases.iter().filter_map(|(file, words)| difference(&expected.join(file), &oomph(words)));
     let differences: Vec<String> = found.collect();

@@ -1,4 +1,4 @@
-//! oomph's results: as text and as a page for people, as versioned JSON for programs.
+//! oomph's results: as text and as a page for people, as versioned JSON for programs, and one of them for Prometheus.
 
 pub mod results;
 
@@ -6,8 +6,12 @@ pub mod status;
 
 mod words;
 
+mod memory;
+
 pub mod text;
 
 pub mod html;
 
 pub mod json;
+
+pub mod prometheus;

@@ -2,12 +2,13 @@
 
 use oomph_diagnose::advice::{Advice, How};
 use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::message::{self, Oom, Role};
 use oomph_diagnose::moment::Holder;
 use oomph_diagnose::place::Place;
 use oomph_diagnose::tune::Candidate;
 use oomph_engine::program::{OpKind, Origin, Refusal, Unknown};
 use oomph_engine::recording::{LimitSource, Recording};
-use oomph_trace::Bytes;
+use oomph_trace::{Bytes, Sidecar};
 
 use crate::results::ExplainResult;
 
@@ -43,6 +44,7 @@ pub(crate) fn headline(result: &ExplainResult<'_>) -> String {
     match explanation.ooms.first() {
         Some(oom) => {
             let step = oom.step.map_or_else(String::new, |step| format!(", step {step}"));
+            let step = oom.phase.map_or_else(|| step.clone(), |phase| format!("{step}, {}", phase.name()));
             format!("out of memory on GPU {device}{step}: {} more was asked for", oom.size)
         }
         None if has_history(result.recording) => {
@@ -50,6 +52,59 @@ pub(crate) fn headline(result: &ExplainResult<'_>) -> String {
         }
         None => format!("GPU {device}: {peak} in use when the snapshot was taken"),
     }
+}
+
+/// When it was: the step and the phase, where they were marked, and the event.
+pub(crate) fn when(result: &ExplainResult<'_>) -> String {
+    let explanation = &result.explanation;
+    let events = count(result.recording.trace.events.len() as u64);
+    let event = format!("event {} of {events}", count(u64::from(explanation.moment.event.0)));
+    let event = match explanation.when {
+        Some((Some(step), phase)) => format!("step {step}, {} ({event})", phase.name()),
+        Some((None, phase)) => format!("{} ({event})", phase.name()),
+        None => event,
+    };
+    match explanation.ooms.len() {
+        0 | 1 => event,
+        more => format!("{event}; {} followed", counted(more as u64 - 1, "more failure")),
+    }
+}
+
+/// That lines were lent from step to step, if they were.
+pub(crate) fn borrowed(explanation: &Explanation) -> Option<String> {
+    let allocations: usize = explanation.borrowed.iter().map(|(_, count)| count).sum();
+    let from = match explanation.borrowed.as_slice() {
+        [] => return None,
+        [(step, _)] => format!("step {step}"),
+        [(first, _), (second, _)] => format!("steps {first} and {second}"),
+        [(first, _), .., (last, _)] => {
+            format!("{} steps from {first} to {last}", count(explanation.borrowed.len() as u64))
+        }
+    };
+    let lines = counted(allocations as u64, "allocation");
+    Some(format!("lines of {lines} taken from {from}: stacks are sampled"))
+}
+
+/// What a message is about, in a line.
+pub(crate) fn message_headline(oom: &Oom) -> String {
+    let device = oom.facts.device.map_or_else(String::new, |device| format!(" on device {device}"));
+    let tried = oom.facts.tried.map_or_else(String::new, |tried| format!(": {tried} more was asked for"));
+    let framework = oom.framework.name();
+    match oom.role {
+        Role::Warning => format!("no failure: {framework} went on without{device}{tried}"),
+        Role::Culprit | Role::Follows if oom.verdict.cause == message::Cause::HostMemory => {
+            format!("out of host memory ({framework}){tried}")
+        }
+        Role::Culprit | Role::Follows => format!("out of memory{device} ({framework}){tried}"),
+    }
+}
+
+/// The user's line that a message's traceback names, and what the job was doing: `train.py:61 main, in forward`.
+pub(crate) fn message_place(place: &message::Place) -> String {
+    let file = place.file.rsplit(['/', '\\']).next().unwrap_or(&place.file);
+    let line = if place.line > 0 { format!(":{}", place.line) } else { String::new() };
+    let phase = place.phase.map_or_else(String::new, |phase| format!(", in {}", phase.name()));
+    format!("{file}{line} {}{phase}", place.function)
 }
 
 /// The moment the report is about, to stand after "Memory".
@@ -75,7 +130,17 @@ pub(crate) fn run(of: &Recording<'_>) -> String {
         "no history, only what is held".to_owned()
     };
     let (device, version) = (of.trace.device, of.setup.profile.version);
-    format!("GPU {device}, {history}, PyTorch {version}, {settings}")
+    let rank = of.snapshot.sidecar.as_ref().map_or_else(String::new, rank);
+    format!("{rank}GPU {device}, {history}, PyTorch {version}, {settings}")
+}
+
+/// Which of a job's processes it is, to stand before the device.
+pub(crate) fn rank(sidecar: &Sidecar) -> String {
+    match (sidecar.identity.rank, sidecar.identity.world_size) {
+        (Some(rank), Some(size)) => format!("rank {rank} of {size}, "),
+        (Some(rank), None) => format!("rank {rank}, "),
+        (None, _) => String::new(),
+    }
 }
 
 /// What the recording does not tell.

@@ -2,7 +2,8 @@
 //!
 //! In reading order: a device that remembers what it was asked; scripts that say what an allocator is asked and draw
 //! what it holds; the naive allocator it is compared with; generated jobs and the pickles PyTorch would write of
-//! them; and the rules the repository obeys.
+//! them; a fake of NVIDIA's library; a
+//! strict reader of Prometheus' format; and the rules the repository obeys.
 
 pub mod recorder;
 
@@ -13,5 +14,9 @@ pub mod model;
 pub mod generate;
 
 pub mod pickle;
+
+pub mod nvml;
+
+pub mod exposition;
 
 pub mod tidy;

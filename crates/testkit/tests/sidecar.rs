@@ -1,5 +1,7 @@
 //! What oomph's recorder adds to a snapshot is read back as it was, and what is wrong with it costs only itself.
 
+#![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
+
 use oomph_engine::recording::{Known, LimitSource, Recording};
 use oomph_engine::torch::options::Options;
 use oomph_engine::torch::profile::Version;

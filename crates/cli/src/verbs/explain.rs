@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use oomph_engine::recording::Known;
-use oomph_host::explain::result;
+use oomph_host::explain::{process, result};
 use oomph_host::input::{self, Input};
 use oomph_host::run::contents;
 use oomph_report::results::ExplainResult;
@@ -24,9 +24,15 @@ pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
         let mut texts = Vec::new();
         match input {
             Input::Snapshot(snapshot) => {
+                let on_a_card = snapshot.traces.iter().any(|trace| trace.device >= 0);
+                if let Some(sidecar) = snapshot.sidecar.as_ref().filter(|_| !on_a_card) {
+                    let result = process(sidecar);
+                    texts.push(text::process::render(&result, colour));
+                    documents.push(json::process(&result));
+                }
                 let known = Known { version: args.profile, limit: args.limit };
-                for recording in input::recordings(snapshot, known) {
-                    // Left to the system like the snapshot it is of.
+                // Left to the system, snapshot and recordings alike: it takes them back faster than we could.
+                for recording in input::recordings(Box::leak(snapshot), known) {
                     let result = result(Box::leak(Box::new(recording)));
                     texts.push(text::explain::render(&result, colour));
                     documents.push(json::explain(&result));

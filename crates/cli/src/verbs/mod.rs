@@ -8,4 +8,5 @@ pub(crate) mod inspect;
 pub(crate) mod replay;
 pub(crate) mod rule;
 pub(crate) mod run;
+pub(crate) mod status;
 pub(crate) mod tune;

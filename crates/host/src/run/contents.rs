@@ -20,18 +20,25 @@ pub fn run_in(folder: &Path) -> Option<PathBuf> {
 }
 
 /// What the processes of a run left, each as what can be explained: its recording, or else the words it died with, if
-/// they say that memory ran out. Those that left neither are passed over.
+/// they say that memory ran out. Launchers and workers, which used no GPU and died of nothing, are passed over, unless
+/// there is nobody else.
 pub fn of_run(folder: &Path) -> Result<Vec<(PathBuf, Input)>> {
-    let mut found = Vec::new();
+    let (mut found, mut idle) = (Vec::new(), Vec::new());
     for process in processes(folder) {
         let readable = of_failure(&process).find_map(|path| Some((path.clone(), input::read(&path).ok()?)));
-        found.extend(readable.or_else(|| Some((process.clone(), words(&process)?))));
+        let Some(left) = readable.or_else(|| Some((process.clone(), words(&process)?))) else { continue };
+        if is_idle(&left.1) { idle.push(left) } else { found.push(left) }
     }
-    if found.is_empty() {
-        let name = folder.display();
-        bail!("{name}: no process of this run used a GPU through PyTorch or ran out of memory");
+    let all = if found.is_empty() { idle } else { found };
+    if all.is_empty() {
+        bail!("{}: no process of this run left a recording", folder.display());
     }
-    Ok(found)
+    Ok(all)
+}
+
+fn is_idle(input: &Input) -> bool {
+    let Input::Snapshot(snapshot) = input else { return false };
+    snapshot.traces.is_empty() && snapshot.sidecar.as_ref().is_none_or(|said| said.exception.is_none())
 }
 
 /// The processes of a run by their notes, and by their recordings where notes are missing.
@@ -49,17 +56,24 @@ fn words(process: &Path) -> Option<Input> {
     message::read(notes.exception_text()?.as_bytes()).ok().map(Input::Text)
 }
 
-/// The recording that a run's folder stands for: its only one.
+/// The recording that a run's folder stands for: its only one, or the only one of a process that used a GPU.
 pub fn only_recording(folder: &Path) -> Result<PathBuf> {
     let name = folder.display();
     let Some(run) = run_in(folder) else { bail!("{name} is a directory: name a file in it") };
     let mut found = recordings(&run);
+    if found.len() > 1 && found.iter().any(|path| used_a_card(path)) {
+        found.retain(|path| used_a_card(path));
+    }
     match found.len() {
-        0 => bail!("{name} holds no recording: no process of the run used a GPU through PyTorch"),
+        0 => bail!("{name} holds no recording: no process of the run used PyTorch"),
         1 => Ok(found.remove(0)),
         several => {
             let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
             bail!("{name} holds {several} recordings, name one of them: {}", names.join(", "))
         }
     }
+}
+
+fn used_a_card(recording: &Path) -> bool {
+    Notes::read(&recording.with_extension("json")).is_some_and(|notes| !notes.said.devices.is_empty())
 }

@@ -31,7 +31,7 @@ pub fn of_process(notes: &Notes, colour: Colour) -> Option<Verdict> {
 /// On a recording in which a request failed; `None` where none did.
 pub fn of_recording(path: &Path, colour: Colour) -> Result<Option<Verdict>> {
     let Input::Snapshot(snapshot) = input::read(path)? else { return Ok(None) };
-    let recordings = input::recordings(snapshot, Known::default());
+    let recordings = input::recordings(&snapshot, Known::default());
     let results: Vec<ExplainResult<'_>> = recordings.iter().map(explain::result).collect();
     let failed: Vec<&ExplainResult<'_>> =
         results.iter().filter(|result| !result.explanation.ooms.is_empty()).collect();

@@ -4,14 +4,18 @@
 //! be read is left out, never guessed.
 
 pub mod cgroup;
+mod gpus;
 pub mod meminfo;
+pub mod process;
+mod recorded;
 pub mod settings;
+pub mod shm;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use oomph_report::status::{Gpus, Space, Status};
+pub use oomph_report::status::{Space, Status};
 
 /// Where the machine is read from.
 #[derive(Clone, Debug)]
@@ -43,7 +47,7 @@ impl Roots {
             cgroup: "/sys/fs/cgroup".into(),
             passwd: "/etc/passwd".into(),
             shm: "/dev/shm".into(),
-            space: |_| None,
+            space: shm::space,
             nvml: std::env::var_os("OOMPH_NVML").map(PathBuf::from),
             environment: std::env::vars_os().filter_map(text).collect(),
         }
@@ -54,10 +58,13 @@ impl Roots {
 pub fn gather(roots: &Roots) -> Status {
     let variable = |name: &str| roots.environment.get(name).map(String::as_str);
     let host_name = fs::read_to_string(roots.proc.join("sys/kernel/hostname")).unwrap_or_default();
+    let users = process::Users::read(&roots.passwd, &roots.proc);
+    let mut gpus = gpus::read(roots.nvml.as_deref(), gpus::Known { proc: &roots.proc, users: &users });
+    let recorded = gpus::join(&mut gpus, recorded::read(&roots.proc, &users));
     Status {
         host_name: host_name.trim().to_owned(),
-        gpus: Gpus::Unreachable { why: "NVML is not asked".to_owned() },
-        recorded: Vec::new(),
+        gpus,
+        recorded,
         ram: meminfo::read(&roots.proc),
         cgroup: cgroup::read(&roots.proc, &roots.cgroup),
         shm: (roots.space)(&roots.shm),

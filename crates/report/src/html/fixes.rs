@@ -18,38 +18,62 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
     if explanation.fixes.is_empty() {
         return;
     }
-    let helping = explanation.fixes.iter().filter(|fix| fix.helps).count();
-    let failed = !explanation.ooms.is_empty();
-    let leaks = explanation.cause == Some(Cause::Leak);
-    let heading = match (helping, failed) {
-        (1.., true) if leaks => "Settings that would have moved the failure to a later step",
-        (0, true) => "Settings: none would have let it pass",
-        (0, false) => "Settings: none would lower the peak by 1% or more",
-        (_, true) => "Settings that would have let it pass",
-        (_, false) => "Settings that lower the peak",
-    };
-    let limited = result.recording.ceiling().is_some();
-    let _ = writeln!(out, "<section class=\"card\"><h2>{heading}</h2>");
-    let room = if failed { "; room: what more such requests could take after it" } else { "" };
-    let columns = if limited {
+    let _ = writeln!(out, "<section class=\"card\"><h2>{}</h2>", heading(result));
+    let room =
+        if explanation.ooms.is_empty() { "" } else { "; room: what more such requests could take after it" };
+    let columns = if result.recording.ceiling().is_some() {
         format!(" Peak held: with memory to spare; the others: under the limit{room}.")
     } else {
         String::new()
     };
     let _ =
         writeln!(out, "<p class=\"note\">Each is known by replaying the recording under it.{columns}</p>");
+    table(out, result);
+    instruction(out, result);
+    if !explanation.advice.is_empty() {
+        out.push_str("<h3>Beside settings</h3>\n");
+        advice(out, result);
+    }
+    out.push_str("</section>\n");
+}
+
+/// What the settings of the table would have done.
+pub(super) fn heading(result: &ExplainResult<'_>) -> &'static str {
+    let explanation = &result.explanation;
+    let helping = explanation.fixes.iter().filter(|fix| fix.helps).count();
+    match (helping, !explanation.ooms.is_empty()) {
+        (1.., true) if explanation.cause == Some(Cause::Leak) => {
+            "Settings that would have moved the failure to a later step"
+        }
+        (0, true) => "Settings: none would have let it pass",
+        (0, false) => "Settings: none would lower the peak by 1% or more",
+        (_, true) => "Settings that would have let it pass",
+        (_, false) => "Settings that lower the peak",
+    }
+}
+
+/// The settings, those that help first.
+pub(super) fn table(out: &mut String, result: &ExplainResult<'_>) {
+    let explanation = &result.explanation;
+    let failed = !explanation.ooms.is_empty();
     let head = if failed { "<th class=\"n\">room</th>" } else { "" };
     let _ = writeln!(
         out,
         "<div class=\"scroll\"><table><thead><tr><th></th><th>settings</th><th class=\"n\">peak held</th>\
          <th class=\"n\">retries</th>{head}<th>fits</th><th>known by</th></tr></thead><tbody>"
     );
+    let limited = result.recording.ceiling().is_some();
     let fruitless = explanation.fixes.iter().filter(|fix| !fix.helps).take(FRUITLESS);
     for (rank, fix) in explanation.fixes.iter().filter(|fix| fix.helps).chain(fruitless).enumerate() {
         row(out, rank, fix, limited, failed);
     }
     out.push_str("</tbody></table></div>\n");
-    if leaks {
+}
+
+/// What to do first.
+pub(super) fn instruction(out: &mut String, result: &ExplainResult<'_>) {
+    let explanation = &result.explanation;
+    if explanation.cause == Some(Cause::Leak) {
         let cure = words::cure_of_growth(explanation);
         let _ = writeln!(out, "<div class=\"do\"><p><b>Do</b> {}</p></div>", Escaped(cure));
     } else if let Some(best) = explanation.fixes.first().filter(|fix| fix.helps) {
@@ -60,17 +84,12 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
         }
         out.push_str("</div>\n");
     }
-    advice(out, result);
-    out.push_str("</section>\n");
 }
 
 /// What to change in the program, then what is tried in vain.
-fn advice(out: &mut String, result: &ExplainResult<'_>) {
+pub(super) fn advice(out: &mut String, result: &ExplainResult<'_>) {
     let advice = &result.explanation.advice;
-    if advice.is_empty() {
-        return;
-    }
-    out.push_str("<h3>Beside settings</h3>\n<ul class=\"advice\">\n");
+    out.push_str("<ul class=\"advice\">\n");
     let helping = advice.iter().filter(|advice| advice.helps).map(|advice| ("", advice));
     let fruitless = advice.iter().filter(|advice| !advice.helps).map(|advice| (" class=\"vain\"", advice));
     for (class, advice) in helping.chain(fruitless) {

@@ -2,9 +2,11 @@
 //! anything, and the same results give the same bytes.
 
 mod bar;
+pub mod card;
 mod escape;
 mod fixes;
 mod map;
+mod style;
 mod timeline;
 mod verdict;
 
@@ -16,7 +18,6 @@ use oomph_trace::Bytes;
 use crate::results::ExplainResult;
 use crate::words;
 
-const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("tip.js");
 /// What the browser may load: what is in the page.
 const POLICY: &str =
@@ -39,9 +40,10 @@ pub fn explain(results: &[ExplainResult<'_>]) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{} · oomph</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{} · oomph</title>\n<style>\n{}</style>\n</head>\n\
          <body>\n{PATTERNS}<main>\n<p class=\"brand\">oomph explain</p>\n",
-        Escaped(title)
+        Escaped(title),
+        style::page()
     );
     if results.len() > 1 {
         out.push_str("<nav aria-label=\"Devices\">");

@@ -7,19 +7,24 @@ use crate::results::ExplainResult;
 use crate::words;
 
 pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
-    // A number is not parted from what it counts.
-    let tied = [("GPU ", "GPU\u{a0}"), ("step ", "step\u{a0}"), (" MiB", "\u{a0}MiB"), (" GiB", "\u{a0}GiB")];
-    let headline = tied.iter().fold(words::headline(result), |text, (from, to)| text.replace(from, to));
-    let mut letters = headline.chars();
-    let first = letters.next().map(|c| c.to_ascii_uppercase()).unwrap_or_default();
-    let _ = writeln!(out, "<h1>{first}{}</h1>", Escaped(letters.as_str()));
+    let _ = writeln!(out, "<h1>{}</h1>", Escaped(headline(&words::headline(result))));
     causes(out, result);
     out.push_str("<dl>\n");
     facts(out, result);
     out.push_str("</dl>\n");
 }
 
-fn causes(out: &mut String, result: &ExplainResult<'_>) {
+/// A headline as a page shows it: it begins with a capital, and a number is not parted from what it counts.
+pub(super) fn headline(text: &str) -> String {
+    let tied = [("GPU ", "GPU\u{a0}"), ("step ", "step\u{a0}"), (" MiB", "\u{a0}MiB"), (" GiB", "\u{a0}GiB")];
+    let text = tied.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// What caused it, with the evidence.
+pub(super) fn causes(out: &mut String, result: &ExplainResult<'_>) {
     let explanation = &result.explanation;
     if explanation.cause.is_none() && !explanation.ooms.is_empty() {
         out.push_str(
@@ -42,7 +47,7 @@ fn causes(out: &mut String, result: &ExplainResult<'_>) {
     }
 }
 
-fn evidence(out: &mut String, lines: &[String]) {
+pub(super) fn evidence(out: &mut String, lines: &[String]) {
     if lines.is_empty() {
         return;
     }
@@ -55,17 +60,11 @@ fn evidence(out: &mut String, lines: &[String]) {
 
 fn facts(out: &mut String, result: &ExplainResult<'_>) {
     let explanation = &result.explanation;
-    let events = words::count(result.recording.trace.events.len() as u64);
     if let Some(oom) = explanation.ooms.first() {
         if let Some(place) = &oom.place {
             let _ = writeln!(out, "<dt>Where</dt><dd><code>{}</code></dd>", Escaped(words::located(place)));
         }
-        let also = match explanation.ooms.len() {
-            1 => String::new(),
-            more => format!("; {} followed", words::counted(more as u64 - 1, "more failure")),
-        };
-        let event = words::count(u64::from(oom.event.0));
-        fact(out, "When", format_args!("event {event} of {events}{also}"));
+        fact(out, "When", words::when(result));
         if let Some(failed) =
             explanation.moment.failed.filter(|failed| failed.segment.to_string() != failed.size.to_string())
         {
@@ -77,8 +76,7 @@ fn facts(out: &mut String, result: &ExplainResult<'_>) {
             );
         }
     } else if words::has_history(result.recording) {
-        let event = words::count(u64::from(explanation.moment.event.0));
-        fact(out, "When", format_args!("event {event} of {events}"));
+        fact(out, "When", words::when(result));
     }
     fact(out, "Run", words::run(result.recording));
     for unknown in &result.recording.program.unknown {

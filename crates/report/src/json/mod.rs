@@ -14,10 +14,12 @@ use crate::results::{ReplayResult, TuneResult};
 
 mod explain;
 mod message;
+mod recorded;
 mod status;
 
 pub use explain::explain;
 pub use message::message;
+pub use recorded::process;
 pub use status::status;
 
 /// The schema's number.

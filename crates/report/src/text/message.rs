@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use oomph_diagnose::message::{Cause, Log, Oom, Role};
+use oomph_diagnose::message::{Log, Oom, Role};
 use oomph_trace::Bytes;
 
 use super::style::{Align, Colour, paragraph, table};
-use crate::words::{count, counted};
+use crate::words::{self, count, counted};
 
 /// How many changes that do not help are listed.
 const FRUITLESS: usize = 3;
@@ -30,21 +30,10 @@ pub fn render(log: &Log, colour: Colour) -> String {
 }
 
 fn verdict(out: &mut String, oom: &Oom, colour: Colour) {
-    let device = oom.facts.device.map_or_else(String::new, |device| format!(" on device {device}"));
-    let tried = oom.facts.tried.map_or_else(String::new, |tried| format!(": {tried} more was asked for"));
-    let title = match oom.role {
-        Role::Warning => format!("no failure: {} went on without{device}{tried}", oom.framework.name()),
-        Role::Culprit | Role::Follows if oom.verdict.cause == Cause::HostMemory => {
-            format!("out of host memory ({}){tried}", oom.framework.name())
-        }
-        Role::Culprit | Role::Follows => format!("out of memory{device} ({}){tried}", oom.framework.name()),
-    };
+    let title = words::message_headline(oom);
     let _ = writeln!(out, "{}", colour.strong(&colour.bad(&title)));
     if let Some(place) = &oom.place {
-        let file = place.file.rsplit(['/', '\\']).next().unwrap_or(&place.file);
-        let line = if place.line > 0 { format!(":{}", place.line) } else { String::new() };
-        let phase = place.phase.map_or_else(String::new, |phase| format!(", in {}", phase.name()));
-        paragraph(out, "Where", &format!("{file}{line} {}{phase}", place.function));
+        paragraph(out, "Where", &words::message_place(place));
     }
     paragraph(out, "Said", &format!("line {}: {}", count(oom.line), oom.text));
     if let Some(writer) = oom.writer {

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use oomph_trace::Bytes;
 
-use super::style::{Align, Colour, paragraph, table};
+use super::style::{Align, Colour, WIDTH, paragraph, table, wrapped};
 use crate::status::{Gpu, GpuMemory, GpuProcess, Gpus, Obeyed, Process, Recorded, Settings, Status};
 use crate::words::counted;
 
-/// The longest command that is shown whole.
-const COMMAND: usize = 60;
+/// How far the rows of a GPU's processes are indented.
+const INDENT: usize = 4;
 
 /// The whole report.
 pub fn render(status: &Status, colour: Colour) -> String {
     let mut out = String::new();
     match &status.gpus {
         Gpus::Unreachable { why } => {
-            let _ = writeln!(out, "{}", colour.strong(&format!("no GPU: {why}")));
+            heading(&mut out, &format!("no GPU: {}", plain(why)), colour);
         }
         Gpus::Listed { driver, cuda, gpus } => {
             let mut title = if gpus.is_empty() {
@@ -30,7 +30,7 @@ pub fn render(status: &Status, colour: Colour) -> String {
             if let Some(cuda) = cuda {
                 title += &format!(", CUDA up to {}", plain(cuda));
             }
-            let _ = writeln!(out, "{}", colour.strong(&title));
+            heading(&mut out, &title, colour);
             for one in gpus {
                 gpu(&mut out, one);
             }
@@ -41,10 +41,16 @@ pub fn render(status: &Status, colour: Colour) -> String {
     host(&mut out, status);
     let own = &status.settings;
     paragraph(&mut out, "Settings", &format!("in this environment: {}", settings(own)));
-    for (pid, settings_of) in settings_of_processes(status.gpus.listed()) {
+    for (pid, settings_of) in settings_of_processes(status) {
         paragraph(&mut out, "", &format!("of process {pid}: {}", settings(settings_of)));
     }
     out
+}
+
+fn heading(out: &mut String, text: &str, colour: Colour) {
+    for line in wrapped(text, WIDTH) {
+        let _ = writeln!(out, "{}", colour.strong(&line));
+    }
 }
 
 fn gpu(out: &mut String, gpu: &Gpu) {
@@ -89,46 +95,48 @@ fn amounts(memory: GpuMemory) -> String {
 fn processes(out: &mut String, gpu: &Gpu, list: &[GpuProcess]) {
     let divided = gpu.mig == Some(true);
     let split = list.iter().any(|process| process.torch.is_some());
+    let left = |keep: bool| if keep { Some(Align::Left) } else { None };
+    let right = |keep: bool| if keep { Some(Align::Right) } else { None };
+    let columns =
+        [right(true), right(divided), left(true), right(true), right(split), right(split), left(true)];
     let shown = |size: Option<Bytes>| size.map_or_else(|| "?".to_owned(), |size| size.to_string());
-    let row = |cells: [String; 7]| -> Vec<String> {
-        let keep = [true, divided, true, true, split, split, true];
-        cells.into_iter().zip(keep).filter_map(|(cell, keep)| keep.then_some(cell)).collect()
-    };
-    let titles = ["pid", "MIG", "user", "used", "PyTorch", "context", "command"];
-    let mut rows = vec![row(titles.map(str::to_owned))];
+    let mut rows = vec![["pid", "MIG", "user", "used", "PyTorch", "context", "command"].map(str::to_owned)];
     for process in list {
-        rows.push(row([
+        let user = process.process.as_ref().and_then(|who| who.user.as_deref());
+        rows.push([
             process.pid.to_string(),
             process.gpu_instance.map_or_else(|| "-".to_owned(), |number| number.to_string()),
-            process
-                .process
-                .as_ref()
-                .and_then(|who| who.user.as_deref())
-                .map_or_else(|| "?".to_owned(), plain),
+            user.map_or_else(|| "?".to_owned(), plain),
             shown(process.used),
             shown(process.torch.map(|torch| torch.reserved)),
             shown(process.outside_torch()),
             described(process),
-        ]));
+        ]);
     }
     if let Some(rest) = unaccounted(gpu, list) {
-        let text = "held by no process that the driver lists".to_owned();
-        rows.push(row([
-            "rest".to_owned(),
-            String::new(),
-            String::new(),
-            rest.to_string(),
-            String::new(),
-            String::new(),
-            text,
-        ]));
+        let text = "no process that is listed";
+        rows.push(["rest", "", "", &rest.to_string(), "", "", text].map(str::to_owned));
     }
-    let columns =
-        [Align::Right, Align::Right, Align::Left, Align::Right, Align::Right, Align::Right, Align::Left];
-    let keep = [true, divided, true, true, split, split, true];
-    let columns: Vec<Align> =
-        columns.into_iter().zip(keep).filter_map(|(column, keep)| keep.then_some(column)).collect();
-    table(out, 4, &columns, &rows);
+    let kept = |row: [String; 7]| -> Vec<String> {
+        row.into_iter().zip(columns).filter_map(|(cell, column)| column.map(|_| cell)).collect()
+    };
+    let mut rows: Vec<Vec<String>> = rows.into_iter().map(kept).collect();
+    shorten_commands(&mut rows);
+    table(out, INDENT, &columns.into_iter().flatten().collect::<Vec<_>>(), &rows);
+}
+
+/// Cuts the last cells so that every row is one line. Only commands are ever so long.
+fn shorten_commands(rows: &mut [Vec<String>]) {
+    let length = |cell: &String| cell.chars().count();
+    let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(length).max().unwrap_or(0);
+    let last = rows.first().map_or(0, Vec::len).saturating_sub(1);
+    let begins = INDENT + (0..last).map(|column| widest(column) + 2).sum::<usize>();
+    let room = WIDTH.saturating_sub(begins).max(1);
+    for cell in rows.iter_mut().filter_map(|row| row.last_mut()) {
+        if cell.chars().count() > room {
+            *cell = cell.chars().take(room - 1).chain(['…']).collect();
+        }
+    }
 }
 
 /// What is used and listed nowhere: processes of other containers, contexts that are going away. `None` where a
@@ -145,16 +153,12 @@ fn described(process: &GpuProcess) -> String {
     format!("{}{graphics}", command(who))
 }
 
-/// The command line with the program's folder left out, cut where it is long.
+/// The command line with the program's folder left out.
 fn command(who: &Process) -> String {
     let Some((program, rest)) = who.command.split_first() else { return format!("[{}]", plain(&who.name)) };
     let program = program.rsplit('/').next().unwrap_or(program);
-    let whole = std::iter::once(program).chain(rest.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
-    let whole = plain(&whole);
-    if whole.chars().count() <= COMMAND {
-        return whole;
-    }
-    whole.chars().take(COMMAND - 1).chain(['…']).collect()
+    let words = std::iter::once(program).chain(rest.iter().flat_map(|word| word.split_whitespace()));
+    plain(&words.collect::<Vec<_>>().join(" "))
 }
 
 /// Foreign text without what a terminal would act on.
@@ -215,9 +219,10 @@ fn host(out: &mut String, status: &Status) {
     }
     if let Some(group) = &status.cgroup {
         let current = group.current.map_or_else(|| "?".to_owned(), |current| current.to_string());
+        let path = end_of(&plain(&group.path));
         let mut text = match group.limit {
-            Some(limit) => format!("{current} of {limit} used by control group {}", plain(&group.path)),
-            None => format!("none; {current} used by control group {}", plain(&group.path)),
+            Some(limit) => format!("{current} of {limit} used by control group {path}"),
+            None => format!("none set; control group {path} uses {current}"),
         };
         if let Some(kills) = group.oom_kills.filter(|kills| *kills > 0) {
             text += &format!("; the kernel has killed {} of it for memory", counted_processes(kills));
@@ -233,18 +238,31 @@ fn host(out: &mut String, status: &Status) {
     }
 }
 
+/// A path, or the end of it where it is long: Kubernetes' are, and the end is what tells them apart.
+fn end_of(path: &str) -> String {
+    const LONGEST: usize = 48;
+    let length = path.chars().count();
+    if length <= LONGEST {
+        return path.to_owned();
+    }
+    std::iter::once('…').chain(path.chars().skip(length + 1 - LONGEST)).collect()
+}
+
 fn counted_processes(n: u64) -> String {
     if n == 1 { "1 process".to_owned() } else { format!("{n} processes") }
 }
 
-/// Each process once, in the order of the rows.
-fn settings_of_processes(gpus: &[Gpu]) -> Vec<(u32, &Settings)> {
+/// Each process once: those in the rows, then the recorded ones that are in none.
+fn settings_of_processes(status: &Status) -> Vec<(u32, &Settings)> {
     let mut found: Vec<(u32, &Settings)> = Vec::new();
-    for process in gpus.iter().filter_map(|gpu| gpu.processes.as_ref()).flatten() {
-        if let Some(settings) = &process.settings
-            && found.iter().all(|(pid, _)| *pid != process.pid)
+    let rows = status.gpus.listed().iter().filter_map(|gpu| gpu.processes.as_ref()).flatten();
+    let listed = rows.map(|process| (process.pid, process.settings.as_ref()));
+    let recorded = status.recorded.iter().map(|one| (one.pid, one.settings.as_ref()));
+    for (pid, settings) in listed.chain(recorded) {
+        if let Some(settings) = settings
+            && found.iter().all(|(known, _)| *known != pid)
         {
-            found.push((process.pid, settings));
+            found.push((pid, settings));
         }
     }
     found

@@ -88,8 +88,10 @@ impl Repository {
             let name = entry.file_name();
             let path = folder.join(&name);
             // Built, fetched or kept by tools: not what people wrote.
-            let foreign =
-                matches!(name.to_str(), Some("target" | ".git" | "node_modules" | ".venv" | "__pycache__"));
+            let foreign = name.to_str().is_none_or(|name| {
+                matches!(name, "target" | "node_modules" | "__pycache__")
+                    || (name.starts_with('.') && name != ".ci")
+            });
             if foreign || entry.file_type()?.is_symlink() {
                 continue;
             }

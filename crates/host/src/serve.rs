@@ -1,0 +1,152 @@
+//! One page over HTTP, for those who ask again and again, such as Prometheus.
+//!
+//! It is as small as it can be: one thread, one request per connection, GET and HEAD of one path. Requests are bounded in
+//! size and time, so whoever sends nothing, or without end, keeps others waiting for a few seconds and no more.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The path that the page is at.
+pub const PATH: &str = "/metrics";
+/// The longest request that is read.
+const LONGEST: usize = 8 << 10;
+/// How long a request may take to arrive, and its answer to leave.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A page to be served.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<Body> {
+    /// Its media type.
+    pub content_type: &'static str,
+    /// Its text, made anew for each request.
+    pub body: Body,
+}
+
+/// Answers requests for as long as the program runs. What goes wrong with one connection ends that connection only.
+pub fn forever<Body: Fn() -> String>(listener: &TcpListener, page: &Page<Body>) -> ! {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                // The other side went away, or took too long: nobody is left to be told.
+                let _ = answer(stream, page);
+            }
+            // Out of file descriptors, say: others may be given back by and by.
+            Err(_) => thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+/// Reads one request and answers it.
+fn answer<Body: Fn() -> String>(mut stream: TcpStream, page: &Page<Body>) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let head = head(&mut stream)?;
+    stream.write_all(&response(head.as_deref(), page))?;
+    stream.shutdown(Shutdown::Write)?;
+    // A connection that is closed with something unread is reset, and the answer may be lost with it.
+    let mut rest = [0; 1024];
+    let deadline = Instant::now() + PATIENCE;
+    for _ in 0..64 {
+        match deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            Some(left) => stream.set_read_timeout(Some(left))?,
+            None => break,
+        }
+        if stream.read(&mut rest)? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A request up to the empty line that ends its head; `None` where it is longer than any we answer.
+fn head(stream: &mut TcpStream) -> io::Result<Option<String>> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut bytes = Vec::new();
+    let mut part = [0; 1024];
+    loop {
+        let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
+        stream.set_read_timeout(Some(left.ok_or(io::ErrorKind::TimedOut)?))?;
+        let read = stream.read(&mut part)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&part[..read]);
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            bytes.truncate(end);
+            return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        if bytes.len() > LONGEST {
+            return Ok(None);
+        }
+    }
+}
+
+/// The whole answer to a request's head.
+fn response<Body: Fn() -> String>(head: Option<&str>, page: &Page<Body>) -> Vec<u8> {
+    let plain = "text/plain; charset=utf-8";
+    let line = head.map(|head| head.lines().next().unwrap_or_default());
+    let words: Option<Vec<&str>> = line.map(|line| line.split(' ').collect());
+    let (status, kind, body, sends_body) = match words.as_deref() {
+        None => ("431 Request Header Fields Too Large", plain, "the request is too long\n".to_owned(), true),
+        Some([method @ ("GET" | "HEAD"), target, version]) if version.starts_with("HTTP/1.") => {
+            let path = target.split('?').next().unwrap_or_default();
+            let (status, kind, body) = if path == PATH {
+                ("200 OK", page.content_type, (page.body)())
+            } else {
+                ("404 Not Found", plain, format!("oomph's metrics are at {PATH}\n"))
+            };
+            (status, kind, body, *method == "GET")
+        }
+        Some([_, _, version]) if version.starts_with("HTTP/1.") => {
+            ("405 Method Not Allowed", plain, "only GET and HEAD\n".to_owned(), true)
+        }
+        Some(_) => ("400 Bad Request", plain, "this is no request of HTTP/1\n".to_owned(), true),
+    };
+    let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{allow}Connection: close\r\n\r\n",
+        body.len()
+    );
+    let mut bytes = head.into_bytes();
+    if sends_body {
+        bytes.extend_from_slice(body.as_bytes());
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(head: Option<&str>, expected: &str) {
+        let page = Page { content_type: "text/plain", body: || "a 1\n".to_owned() };
+        let found = String::from_utf8(response(head, &page)).expect("the answer is text");
+        assert_eq!(found, expected.replace('\n', "\r\n").replace("\r\n$", "\n"), "{head:?}");
+    }
+
+    #[test]
+    fn requests_get_what_http_says_they_get() {
+        let page = "HTTP/1.1 200 OK\nContent-Type: text/plain\nContent-Length: 4\nConnection: close\n\n";
+        check(Some("GET /metrics HTTP/1.1\r\nHost: x"), &format!("{page}a 1\n$"));
+        check(Some("GET /metrics?x=1 HTTP/1.0"), &format!("{page}a 1\n$"));
+        check(Some("HEAD /metrics HTTP/1.1"), page);
+        let error = |status: &str, more: &str, body: &str| {
+            format!(
+                "HTTP/1.1 {status}\nContent-Type: text/plain; charset=utf-8\nContent-Length: {}\n\
+                 {more}Connection: close\n\n{body}\n$",
+                body.len() + 1
+            )
+        };
+        check(Some("GET / HTTP/1.1"), &error("404 Not Found", "", "oomph's metrics are at /metrics"));
+        check(
+            Some("POST /metrics HTTP/1.1"),
+            &error("405 Method Not Allowed", "Allow: GET, HEAD\n", "only GET and HEAD"),
+        );
+        let bad = error("400 Bad Request", "", "this is no request of HTTP/1");
+        for head in ["", "GET", "GET /metrics", "GET /metrics SPDY", "\u{1}\u{2}"] {
+            check(Some(head), &bad);
+        }
+        check(None, &error("431 Request Header Fields Too Large", "", "the request is too long"));
+    }
+}

@@ -1,0 +1,50 @@
+//! `oomph._oomph`: what the Python package asks of Rust. Conversions and one error map; the work is `oomph-host`'s, and
+//! Python's other threads go on during it.
+// What PyO3's macros expand to talks to CPython. Nothing that is written here does.
+#![allow(unsafe_code)]
+
+mod status;
+mod verdict;
+
+use anyhow::Error;
+use oomph_trace::Bytes;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    oomph,
+    OomphError,
+    PyException,
+    "What was asked for cannot be done; one line says why, and what to do."
+);
+
+/// Every error as Python sees it: the line that the command would print.
+fn raised(error: &Error) -> PyErr {
+    OomphError::new_err(format!("{error:#}"))
+}
+
+/// The version of this build, such as `0.1.0`.
+#[pyfunction]
+const fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The bytes that a text such as `12 GiB` means.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+fn parse_size(text: &str) -> PyResult<u64> {
+    let size: Bytes = text.parse().map_err(|error| raised(&Error::new(error)))?;
+    Ok(size.0)
+}
+
+#[pymodule]
+fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("OomphError", module.py().get_type::<OomphError>())?;
+    module.add_class::<status::Status>()?;
+    module.add_class::<verdict::Verdict>()?;
+    module.add_function(wrap_pyfunction!(verdict::explain_file, module)?)?;
+    module.add_function(wrap_pyfunction!(verdict::explain_text, module)?)?;
+    module.add_function(wrap_pyfunction!(status::read_status, module)?)?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_size, module)?)
+}

@@ -1,0 +1,199 @@
+"""Who holds the tensors that are alive: each storage once, under the variable that leads to it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from oomph._paths import Anchor, Walk, roots
+
+# How long the search may take, in seconds.
+_PATIENCE = 2.0
+# Tensors without a name whose referrers are looked for; the look goes through all of Python's memory once.
+_NAMELESS = 64
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A variable, or a part of one, and the memory of the tensors that it alone was found to lead to."""
+
+    device: int
+    bytes: int
+    tensors: int
+    # How to reach it: `model`, `trainer.losses`, `x in train(), train.py:31`.
+    path: str
+    # What it is: `GPT2, 124.44 M parameters`.
+    what: str
+
+
+@dataclass(frozen=True)
+class Held:
+    """The holders, the largest first."""
+
+    holders: tuple[Holder, ...]
+    # Whether the search ended before all was looked at.
+    cut: bool
+
+
+NONE = Held((), False)
+
+
+@dataclass
+class _Group:
+    """The storages under one anchor."""
+
+    anchor: Anchor
+    device: int
+    bytes: int = 0
+    tensors: list[Any] = field(default_factory=list)
+
+    def what(self, torch: Any) -> str:
+        largest = max(self.tensors, key=_size)
+        count = len(self.tensors)
+        numbers = sum(t.numel() for t in self.tensors if issubclass(type(t), torch.nn.Parameter))
+        if self.anchor.gradients:
+            text = f"{count} tensor{'s' * (count != 1)}"
+        elif numbers and self.anchor.kind:
+            text = f"{self.anchor.kind}, {_counted(numbers)} parameters"
+        elif count == 1 and not self.anchor.kind:
+            text = _described(largest)
+        else:
+            kind = f"{self.anchor.kind} of " if self.anchor.kind else ""
+            text = f"{kind}{count} tensor{'s' * (count != 1)}, the largest {_described(largest)}"
+        graphs = sum(t.grad_fn is not None for t in self.tensors)
+        if graphs:
+            text += ", with its graph" if count == 1 else f", {graphs} with their graphs"
+        return text
+
+
+def find(torch: Any, kind: str = "cuda", patience: float = _PATIENCE) -> Held:
+    """Looks for the tensors on devices of this kind, and for the variables that lead to them."""
+    until = time.monotonic() + patience
+    storages = _storages(torch, kind)
+    walk = Walk(torch, until)
+    groups: dict[tuple[str, bool, int], _Group] = {}
+    waiting = dict(storages)
+
+    def reached(tensor: Any, anchor: Anchor) -> bool:
+        """Notes a tensor under its anchor; gives whether there are others to look for."""
+        found = waiting.pop(_key(tensor), None)
+        if found is not None:
+            add(tensor, anchor, found[1])
+        return bool(waiting)
+
+    def add(tensor: Any, anchor: Anchor, size: int) -> None:
+        group = groups.setdefault(
+            (anchor.path, anchor.gradients, _device(tensor)), _Group(anchor, _device(tensor))
+        )
+        group.bytes += size
+        group.tensors.append(tensor)
+
+    for root in roots(torch, _own_frames()):
+        if not waiting or walk.cut:
+            break
+        walk.follow(root, reached)
+    nameless = sorted(waiting.values(), key=lambda found: -found[1])
+    looked = _nameless(nameless, until)
+    holders = [
+        Holder(g.device, g.bytes, len(g.tensors), g.anchor.name(), g.what(torch)) for g in groups.values()
+    ]
+    return Held(tuple(sorted([*holders, *looked], key=lambda h: (-h.bytes, h.path))), walk.cut)
+
+
+def _storages(torch: Any, kind: str) -> dict[tuple[int, int], tuple[Any, int]]:
+    """Every storage on devices of this kind: a tensor of it, and its bytes."""
+    found: dict[tuple[int, int], tuple[Any, int]] = {}
+    tensor_type = torch.Tensor
+    alive = [thing for thing in gc.get_objects() if issubclass(type(thing), tensor_type)]
+    # The gradient of a parameter may have no Python object yet.
+    alive += [t.grad for t in alive if _has_gradient(t)]
+    for tensor in alive:
+        try:
+            if tensor.device.type != kind:
+                continue
+            key, size = _key(tensor), tensor.untyped_storage().nbytes()
+        except Exception:
+            continue  # A tensor without a storage of its own: fake, sparse, a wrapper.
+        # Parameters tell more than views of them.
+        if size and (key not in found or issubclass(type(tensor), torch.nn.Parameter)):
+            found[key] = (tensor, size)
+    return found
+
+
+def _has_gradient(tensor: Any) -> bool:
+    try:
+        return bool(tensor.is_leaf and tensor.requires_grad and tensor.grad is not None)
+    except Exception:
+        return False
+
+
+def _key(tensor: Any) -> tuple[int, int]:
+    try:
+        return _device(tensor), int(tensor.untyped_storage().data_ptr())
+    except Exception:
+        return -1, 0
+
+
+def _device(tensor: Any) -> int:
+    return tensor.device.index or 0
+
+
+def _size(tensor: Any) -> int:
+    return int(tensor.numel() * tensor.element_size())
+
+
+def _described(tensor: Any) -> str:
+    shape = "×".join(str(n) for n in tensor.shape) or "scalar"
+    return f"{shape} {str(tensor.dtype).removeprefix('torch.')}"
+
+
+def _counted(numbers: int) -> str:
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if numbers >= size:
+            return f"{numbers / size:.2f} {unit}"
+    return str(numbers)
+
+
+def _own_frames() -> set[int]:
+    """The frames of this search and of what called it inside the package."""
+    own, frame = set(), sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("oomph."):
+        own.add(id(frame))
+        frame = frame.f_back  # type: ignore[assignment]
+    return own
+
+
+def _nameless(found: list[tuple[Any, int]], until: float) -> list[Holder]:
+    """Tensors that no variable leads to, by what refers to them."""
+    looked = found[:_NAMELESS] if time.monotonic() < until else []
+    rows: dict[tuple[int, str], list[tuple[Any, int]]] = {}
+    for (tensor, size), kinds in zip(looked, _referrers(looked)):
+        by = f"in a {', '.join(kinds)} that nothing leads to" if kinds else "kept by C++, as a rule for a backward"
+        rows.setdefault((_device(tensor), f", {by}"), []).append((tensor, size))
+    for tensor, size in found[len(looked) :]:
+        rows.setdefault((_device(tensor), ""), []).append((tensor, size))
+    holders = []
+    for (device, by), tensors in rows.items():
+        count, largest = len(tensors), tensors[0][0]
+        what = _described(largest) if count == 1 else f"{count} tensors, the largest {_described(largest)}"
+        holders.append(Holder(device, sum(size for _, size in tensors), count, "no variable", what + by))
+    return holders
+
+
+def _referrers(found: list[tuple[Any, int]]) -> list[list[str]]:
+    """The classes of what refers to each tensor, but for this search itself."""
+    tensors = [tensor for tensor, _ in found]
+    own = {id(pair) for pair in found} | {id(tensors)}
+    kinds: dict[int, set[str]] = {id(tensor): set() for tensor in tensors}
+    for thing in gc.get_referrers(*tensors) if tensors else []:
+        # Running functions have been looked through; those that are left are the search's.
+        if id(thing) in own or isinstance(thing, FrameType):
+            continue
+        for child in gc.get_referents(thing):
+            if id(child) in kinds:
+                kinds[id(child)].add(type(thing).__name__)
+    return [sorted(kinds[id(tensor)]) for tensor in tensors]

@@ -1,0 +1,60 @@
+"""What the package asks of Rust."""
+
+import os
+from typing import final
+
+__all__ = [
+    "OomphError",
+    "Status",
+    "Verdict",
+    "explain_file",
+    "explain_text",
+    "parse_size",
+    "read_status",
+    "version",
+]
+
+class OomphError(Exception):
+    """What was asked for cannot be done; one line says why, and what to do."""
+
+@final
+class Status:
+    """Who holds this machine's memory, at the moment it was asked."""
+
+    def text(self, *, color: bool = False) -> str:
+        """The screen of `oomph status`, with ANSI escapes where colour is wanted."""
+
+    def json(self) -> str:
+        """The document of `oomph status --json`."""
+
+@final
+class Verdict:
+    """What `oomph explain` says of one file or text."""
+
+    def text(self, *, color: bool = False) -> str:
+        """The report, with ANSI escapes where colour is wanted."""
+
+    def json(self) -> str:
+        """The document of `oomph explain --json`."""
+
+    def page(self) -> str | None:
+        """The page of `oomph explain --html`; None for a message, which has nothing to draw."""
+
+    def card(self) -> str:
+        """A fragment of HTML, to stand under a notebook's cell."""
+
+def explain_file(path: str | os.PathLike[str], limit: int | None = None) -> Verdict:
+    """The verdict on a file: a snapshot, or a text that may report an error. `limit` is what the job could hold, in
+    bytes, where the file does not show it."""
+
+def explain_text(text: str, /) -> Verdict:
+    """The verdict on a text that may report an error."""
+
+def parse_size(text: str, /) -> int:
+    """The bytes that a text such as `12 GiB` means."""
+
+def read_status() -> Status:
+    """Asks the machine."""
+
+def version() -> str:
+    """The version of this build, such as `0.1.0`."""

@@ -1,0 +1,127 @@
+"""`oomph.explain`: the verdict of `oomph explain`, in Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from oomph._oomph import OomphError, Verdict, explain_file, explain_text, parse_size
+
+if TYPE_CHECKING:
+    from oomph._recorder.process import Process
+
+
+class Explanation:
+    """Why memory ran out. Prints as the report; in a notebook it is shown under the cell."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self._verdict = verdict
+
+    @property
+    def text(self) -> str:
+        """The report, as `oomph explain` prints it."""
+        return self._verdict.text()
+
+    @property
+    def data(self) -> Any:
+        """The document of `oomph explain --json`: a dict, or a list of one for each device where there are several."""
+        return json.loads(self._verdict.json())
+
+    def save_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page of `oomph explain --html`, over what was there."""
+        page = self._verdict.page()
+        if page is None:
+            raise OomphError("a message alone has nothing to draw: explain a snapshot, then save its page")
+        try:
+            pathlib.Path(path).write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise OomphError(f"cannot write {os.fspath(path)}: {error.strerror}") from None
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return self._verdict.card()
+
+
+def explain(
+    what: str | os.PathLike[str] | BaseException | None = None, *, limit: int | str | None = None
+) -> Explanation:
+    """Why memory ran out, from a snapshot, a log, a run's folder, a message or an exception.
+
+    Without an argument: from what `oomph run` has recorded of this process, else the exception under way, else the last
+    one that nobody caught, else the last run recorded in the current folder. `limit` is the memory the job could hold, where a snapshot does not show it.
+    """
+    held = parse_size(limit) if isinstance(limit, str) else limit
+    if what is None:
+        return _last(held)
+    if isinstance(what, BaseException):
+        return Explanation(_verdict_on(what))
+    if isinstance(what, str) and not os.path.exists(what):
+        verdict = explain_text(what)
+        # A single line that reports nothing is more likely the name of a file that is not there.
+        if "\n" in what or _reports_failure(verdict):
+            return Explanation(verdict)
+    if os.path.isdir(what):
+        what = _recording_in(pathlib.Path(what))
+    return Explanation(explain_file(what, held))
+
+
+def _last(limit: int | None) -> Explanation:
+    recorded = _recorded_here()
+    if recorded is not None:
+        return Explanation(explain_file(recorded, limit))
+    # `last_exc` is of Python 3.12; both are set where an exception has ended a cell or a line typed in.
+    uncaught = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    for exception in (sys.exc_info()[1], uncaught):
+        if exception is not None:
+            verdict = _verdict_on(exception)
+            if _reports_failure(verdict):
+                return Explanation(verdict)
+    run = pathlib.Path(".oomph", "last")
+    if run.exists():
+        return Explanation(explain_file(_recording_in(run), limit))
+    raise OomphError(
+        "nothing to explain: no error of this process was about memory, and no run was recorded in this folder; "
+        "name a snapshot, a log, a message or an exception"
+    )
+
+
+def _recorded_here() -> str | None:
+    """The recording of this process under `oomph run`, if memory has run out in it; the recorder wrote it then."""
+    process: Process | None = getattr(sys, "_oomph_process", None)
+    if process is None or process.name is None or not process.recorder.ooms:
+        return None
+    path = os.path.join(process.folder, f"{process.name}.pickle")
+    return path if os.path.exists(path) else None
+
+
+def _verdict_on(exception: BaseException) -> Verdict:
+    return explain_text("".join(traceback.format_exception(exception)))
+
+
+def _reports_failure(verdict: Verdict) -> bool:
+    return bool(json.loads(verdict.json())["ooms"])
+
+
+def _recording_in(run: pathlib.Path) -> pathlib.Path:
+    """The recording of a run to look at: of a process that ran out of memory if one did, else the first by name."""
+    recordings = sorted(run.glob("*.pickle"), key=lambda file: (not _ran_out(file.with_suffix(".json")), file.name))
+    if not recordings:
+        raise OomphError(f"{run} holds no recording: name a file, or a folder that `oomph run` made")
+    return recordings[0]
+
+
+def _ran_out(sidecar: pathlib.Path) -> bool:
+    try:
+        known = json.loads(sidecar.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return bool(known.get("ooms") or (known.get("exception") or {}).get("oom"))

@@ -1,0 +1,78 @@
+"""What the tests of the Python package share. They run on the installed wheel, not on the sources."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and not _has_gpu():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="no GPU here"))
+
+
+def _has_gpu() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+@pytest.fixture(scope="session")
+def fixtures() -> pathlib.Path:
+    """The folder of real recordings."""
+    return ROOT / "fixtures"
+
+
+@pytest.fixture(scope="session")
+def wheel() -> pathlib.Path:
+    """The wheel under test."""
+    wheels = list((ROOT / "target/wheels").glob("*.whl"))
+    assert len(wheels) == 1, f"make one wheel with `./x wheel`; there are {len(wheels)} in target/wheels"
+    return wheels[0]
+
+
+@pytest.fixture(scope="session")
+def oomph_bin() -> str:
+    """The command that was installed with the package."""
+    from oomph.__main__ import command
+
+    program = command()
+    assert program is not None, "install the wheel: `./x test` does"
+    return program
+
+
+@pytest.fixture(scope="session")
+def torch() -> ModuleType:
+    """torch, where it is installed."""
+    module: ModuleType = pytest.importorskip("torch", reason="torch is not installed here")
+    return module
+
+
+@pytest.fixture
+def run_python() -> Callable[..., str]:
+    """Runs code in an interpreter of its own and gives what it prints; whatever it says on standard error fails."""
+
+    def run(code: str, *arguments: str, python: str = sys.executable, **environment: str) -> str:
+        done = subprocess.run(
+            [python, "-c", code, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, **environment},
+        )
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return done.stdout
+
+    return run

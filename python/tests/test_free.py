@@ -1,0 +1,304 @@
+"""`oomph.free()`: what an error keeps alive is really freed, and what is left is named."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import weakref
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import oomph
+from oomph import _holders
+from oomph._errors import chain, clear_frames, is_out_of_memory
+from oomph._freed import Freed, Memory, Stage
+from oomph._holders import Holder
+
+torch = pytest.importorskip("torch")
+
+
+class Big:
+    """Stands for a tensor, so that its end can be watched."""
+
+
+def fail(watched: list[Any], error: type[Exception] = RuntimeError, text: str = "CUDA out of memory") -> None:
+    held = Big()
+    watched.append(weakref.ref(held))
+    raise error(text)
+
+
+def caught(watched: list[Any], error: type[Exception] = RuntimeError) -> Exception:
+    try:
+        fail(watched, error)
+    except Exception as found:
+        return found
+    raise AssertionError
+
+
+@pytest.fixture(autouse=True)
+def clean_sys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("last_exc", "last_value", "last_traceback", "last_type"):
+        monkeypatch.delattr(sys, name, raising=False)
+
+
+def test_an_object_in_a_frame_of_the_last_exception_is_freed() -> None:
+    watched: list[Any] = []
+    error = caught(watched, ValueError)
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    del error
+    assert watched[0]() is not None
+    oomph.free(verbose=False)
+    assert watched[0]() is None
+    assert not hasattr(sys, "last_value")
+
+
+def test_the_whole_chain_is_cleared_though_the_error_is_kept() -> None:
+    watched: list[Any] = []
+
+    def second() -> None:
+        held = Big()
+        watched.append(weakref.ref(held))
+        try:
+            fail(watched)
+        except RuntimeError as cause:
+            try:
+                fail(watched, KeyError)
+            except KeyError:
+                raise ValueError("wrapped") from cause
+
+    try:
+        second()
+    except ValueError as found:
+        kept = found
+    assert len(list(chain(kept))) == 3
+    assert [ref() is None for ref in watched] == [False, False, False]
+    sys.last_value = kept
+    oomph.free(verbose=False)
+    assert [ref() is None for ref in watched] == [True, True, True]
+    assert kept.__traceback__ is not None
+
+
+def test_a_copy_of_the_variables_does_not_outlive_them() -> None:
+    watched: list[Any] = []
+    error = caught(watched)
+    step: Any = error.__traceback__
+    while step.tb_next is not None:
+        step = step.tb_next
+    frame: FrameType = step.tb_frame
+    _ = frame.f_locals
+    # `caught` and `fail`.
+    assert clear_frames([error]) == 2
+    assert watched[0]() is None
+
+
+def test_frames_that_still_run_are_left_alone() -> None:
+    mine = Big()
+    watched: list[Any] = []
+    try:
+        fail(watched)
+    except RuntimeError:
+        freed = oomph.free(verbose=False)
+        assert watched[0]() is None
+        assert mine is not None
+    assert freed.stages[0].note.endswith("cleared")
+
+
+def test_an_out_of_memory_error_that_a_variable_keeps_lets_go_and_others_do_not() -> None:
+    watched: list[Any] = []
+    kept = [caught(watched, RuntimeError), caught(watched, KeyError)]
+    oomph.free(verbose=False)
+    assert [ref() is None for ref in watched] == [True, False]
+    assert len(kept) == 2
+
+
+def test_cycles_are_collected() -> None:
+    first, second = Big(), Big()
+    first.other, second.other = second, first  # type: ignore[attr-defined]
+    watched = weakref.ref(first)
+    del first, second
+    freed = oomph.free(verbose=False)
+    assert watched() is None
+    assert [stage.name for stage in freed.stages][2] == "reference cycles"
+    assert freed.stages[2].note != "0 objects collected"
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
+        (RuntimeError("CUDA error: out of memory"), True),
+        (RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8 bytes"), True),
+        (type("ResourceExhaustedError", (Exception,), {})("OOM when allocating tensor"), True),
+        (MemoryError(), True),
+        (RuntimeError("shape mismatch"), False),
+        (ValueError("out of memory"), False),
+    ],
+)
+def test_errors_that_say_memory_ran_out(error: BaseException, expected: bool) -> None:
+    assert is_out_of_memory(error) is expected
+
+
+def test_without_torch_it_says_so_and_does_not_import_it() -> None:
+    code = "import sys, oomph; print(oomph.free(verbose=False)); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "no GPU memory to free: torch is not imported, so it holds no GPU memory here"
+    assert lines[-1] == "False"
+    assert done.stderr == ""
+
+
+def test_the_report_goes_to_stderr() -> None:
+    done = subprocess.run([sys.executable, "-c", "import oomph; oomph.free()"], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert done.stderr.startswith("no GPU memory to free: torch is not imported")
+
+
+class Trainer:
+    def __init__(self) -> None:
+        self.cache = {"keys": [torch.zeros(300, 1000)]}
+
+
+def test_holders_are_named_by_what_leads_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.Linear(256, 256))
+    optimizer = torch.optim.AdamW(model.parameters())
+    losses = []
+    for _ in range(3):
+        loss = model(torch.randn(1024, 256)).pow(2)
+        losses.append(loss)
+        loss.sum().backward()
+        optimizer.step()
+    del loss
+    main = sys.modules["__main__"]
+    for name, value in {"model": model, "optimizer": optimizer, "losses": losses, "trainer": Trainer()}.items():
+        monkeypatch.setattr(main, name, value, raising=False)
+    del model, optimizer, losses, value
+    local = torch.zeros(200, 1000)
+    held = _holders.find(torch, "cpu", patience=60)
+    found = {holder.path: holder for holder in held.holders}
+    assert not held.cut
+    assert found["model"] == Holder(0, 526336, 4, "model", "Sequential, 131.58 k parameters")
+    assert found["model, gradients"] == Holder(0, 526336, 4, "model, gradients", "4 tensors")
+    what = "AdamW of 12 tensors, the largest 256×256 float32"
+    assert found["optimizer"] == Holder(0, 1052688, 12, "optimizer", what)
+    what = "list of 3 tensors, the largest 1024×256 float32, 3 with their graphs"
+    assert found["losses"] == Holder(0, 3145728, 3, "losses", what)
+    what = "dict of 1 tensor, the largest 300×1000 float32"
+    assert found["trainer.cache"] == Holder(0, 1200000, 1, "trainer.cache", what)
+    mine = next(holder for path, holder in found.items() if path.startswith("local in test_holders_are_named"))
+    assert (mine.bytes, mine.what) == (800000, "200×1000 float32")
+    assert local is not None
+
+
+def test_tensors_without_a_name_are_told_by_what_keeps_them() -> None:
+    graph = [(torch.ones(700, 1000, requires_grad=True) * torch.full((700, 1000), 2.0)).sum()]
+    gc.collect()
+    gc.disable()
+    lost: list[Any] = [torch.zeros(600, 1000)]
+    lost.append(lost)
+    del lost
+    held = _holders.find(torch, "cpu", patience=60)
+    gc.enable()
+    found = {holder.what: holder.bytes for holder in held.holders if holder.path == "no variable"}
+    assert found["600×1000 float32, in a list that nothing leads to"] == 2400000
+    kept = {what: size for what, size in found.items() if what.endswith("kept by C++, as a rule for a backward")}
+    assert sum(kept.values()) >= 2800000
+    assert graph is not None
+
+
+def test_a_view_and_its_base_count_once() -> None:
+    base = torch.zeros(1000, 777)
+    view = base[10:20]
+    held = _holders.find(torch, "cpu", patience=60)
+    assert [holder.bytes for holder in held.holders].count(3108000) == 1
+    assert view is not None
+
+
+def test_looking_for_holders_holds_nothing() -> None:
+    stop, ready = threading.Event(), threading.Event()
+    watched: list[Any] = []
+
+    def other() -> None:
+        held = torch.zeros(123, 1000)
+        watched.append(weakref.ref(held))
+        ready.set()
+        stop.wait()
+        del held
+        watched.append(watched[0]() is None)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    ready.wait()
+    held = _holders.find(torch, "cpu", patience=60)
+    stop.set()
+    thread.join()
+    assert any(holder.path.startswith("held in other(), test_free.py:") for holder in held.holders)
+    assert watched[1] is True
+
+
+REPORT = """\
+freed 5.50 GiB of tensors; 6.00 GiB went back to the driver
+    5.00 GiB  the last exception: 12 frames cleared
+         0 B  IPython's results: 3 dropped
+  512.00 MiB  reference cycles: 40 objects collected
+    6.00 GiB  PyTorch's cache: given back to the driver
+still held on GPU 0: 2.00 GiB, 100.00 MiB cached
+    1.00 GiB  trainer.accelerator.unwrapped.model: Sequential, 268.44 M
+              parameters
+  512.00 MiB  losses: list of 200 tensors, the largest 1024×1024 float32, 200
+              with their graphs
+  512.00 MiB  no tensor of Python's: kept for backward, workspaces, rounding"""
+
+
+def test_the_report_is_whole_and_fits_80_columns() -> None:
+    gib, mib = 1 << 30, 1 << 20
+    freed = Freed(
+        None,
+        (Memory(0, 7 * gib + 512 * mib, 8 * gib + 100 * mib),),
+        (Memory(0, 2 * gib, 2 * gib + 100 * mib), Memory(1, 0, 0)),
+        (
+            Stage("the last exception", "12 frames cleared", 5 * gib, 0),
+            Stage("IPython's results", "3 dropped", 0, 0),
+            Stage("reference cycles", "40 objects collected", 512 * mib, 0),
+            Stage("PyTorch's cache", "given back to the driver", 0, 6 * gib),
+        ),
+        (
+            Holder(0, gib, 4, "trainer.accelerator.unwrapped.model", "Sequential, 268.44 M parameters"),
+            Holder(0, 512 * mib, 200, "losses", "list of 200 tensors, the largest 1024×1024 float32, 200 with their graphs"),
+        ),
+        ((0, 512 * mib), (1, 0)),
+    )
+    assert str(freed) == REPORT
+    assert max(len(line) for line in str(freed).splitlines()) <= 80
+    page = freed._repr_html_()
+    assert "<td style='text-align:left'>trainer.accelerator.unwrapped.model: Sequential, 268.44 M parameters</td>" in page
+
+
+def test_a_name_is_no_markup() -> None:
+    holder = Holder(0, 1, 1, "d['<img src=x>']", "1 float32")
+    freed = Freed(None, (), (Memory(0, 1, 1),), (Stage("a", "b", 0, 0),), (holder,), ((0, 0),))
+    assert "<img" not in freed._repr_html_()
+
+
+@pytest.mark.gpu
+def test_after_a_real_failure_it_frees_what_it_says() -> None:
+    torch.cuda.empty_cache()
+
+    def step() -> None:
+        kept = torch.zeros(256 << 20, dtype=torch.uint8, device="cuda")
+        torch.zeros(1 << 50, dtype=torch.uint8, device="cuda")
+        assert kept is not None
+
+    before = torch.cuda.memory_allocated()
+    try:
+        step()
+    except torch.OutOfMemoryError as error:
+        sys.last_value = error
+    assert torch.cuda.memory_allocated() - before == 256 << 20
+    freed = oomph.free()
+    assert torch.cuda.memory_allocated() == before
+    assert freed.stages[0].allocated == 256 << 20
+    assert freed.reserved >= 256 << 20

@@ -1,0 +1,202 @@
+"""`%load_ext oomph` in a real kernel, and what it shows in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+pytest.importorskip("torch")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MESSAGE = (
+    "CUDA out of memory. Tried to allocate 9.27 GiB. GPU 0 has a total capacity of 15.00 GiB of which 3.13 GiB is free. "
+    "Including non-PyTorch memory, this process has 11.87 GiB memory in use. Of the allocated memory 11.17 GiB is "
+    "allocated by PyTorch, and 170.00 MiB is reserved by PyTorch but unallocated."
+)
+FAIL = f"""\
+import torch, weakref
+text = {MESSAGE!r}
+class Big: pass
+def step():
+    held = Big()
+    global watched
+    watched = weakref.ref(held)
+    raise torch.OutOfMemoryError(text)
+step()"""
+
+
+def run(*cells: str) -> list[list[Any]]:
+    """Runs the cells in a kernel of their own, and gives the outputs of each."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True).execute()
+    return [cell.outputs for cell in notebook.cells]
+
+
+def printed(outputs: list[Any]) -> str:
+    return "".join(output.text for output in outputs if output.output_type == "stream")
+
+
+@pytest.fixture(scope="module")
+def outputs() -> list[Any]:
+    """What stands under a cell that ran out of memory."""
+    return run("%load_ext oomph", FAIL)[1]
+
+
+def test_the_card_stands_under_the_traceback(outputs: list[Any]) -> None:
+    assert [output.output_type for output in outputs] == ["error", "display_data"]
+    error, card = outputs
+    assert error.ename == "OutOfMemoryError"
+    assert "step()" in "".join(error.traceback)
+    assert set(card.data) == {"text/plain", "text/html"}
+    lines = card.data["text/plain"].splitlines()
+    assert lines[0] == "out of memory on device 0 (pytorch): 9.27 GiB more was asked for"
+    assert lines[1] == "  Where    In[2]:8 step"
+    assert card.data["text/html"].startswith('<div class="oomph-card"')
+
+
+def test_the_handler_keeps_nothing_alive_and_free_lets_go_of_all() -> None:
+    kept = "watched() is not None, _3, len(Out)"
+    outputs = run("%load_ext oomph", FAIL, "Big()", kept, "import oomph; oomph.free()", "watched() is None, dict(Out)")
+    assert re.search(r"^\(True, <__main__.Big at 0x\w+>, 1\)$", outputs[3][0].data["text/plain"])
+    freed = outputs[4][0].data["text/plain"].splitlines()
+    assert freed[0] == "no GPU memory to free: there is no GPU that torch can use"
+    assert re.search(r"the last exception: \d+ frames cleared", freed[1])
+    assert freed[2].strip() == "IPython's results: 2 dropped"
+    # The result of the fifth cell came after it had been dropped.
+    assert outputs[5][0].data["text/plain"].startswith("(True,\n {5: no GPU memory to free")
+
+
+def test_without_free_the_next_failure_lets_go_of_the_last() -> None:
+    outputs = run("%load_ext oomph", FAIL, "first = watched", "1/0", "import gc; gc.collect(); first() is None")
+    assert outputs[4][0].data["text/plain"] == "True"
+
+
+def test_other_errors_have_no_card_and_other_frameworks_have() -> None:
+    jax = """
+class XlaRuntimeError(RuntimeError): pass
+raise XlaRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 21474836480 bytes.")"""
+    tensorflow = """
+class ResourceExhaustedError(Exception): pass
+raise ResourceExhaustedError("OOM when allocating tensor with shape[1024,1024] and type float on "
+                             "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc")"""
+    outputs = run("%load_ext oomph", "1/0", jax, tensorflow, "%unload_ext oomph", jax)
+    kinds = [[output.output_type for output in found] for found in outputs]
+    assert kinds == [[], ["error"], ["error", "display_data"], ["error", "display_data"], [], ["error"]]
+    assert outputs[2][1].data["text/plain"].startswith("out of memory (jax): 20.00 GiB more was asked for")
+    assert outputs[3][1].data["text/plain"].startswith("out of memory on device 0 (tensorflow)")
+
+
+def test_the_magic_says_what_it_is_asked() -> None:
+    asked = ["%oomph", "%oomph help", FAIL, "%oomph", "%oomph explain", "%oomph fre", "%oomph free"]
+    outputs = run("import torch\n%load_ext oomph", *asked)[1:]
+    assert printed(outputs[0]) == "torch has not used a GPU: no GPU memory is in use by it\n"
+    lines = printed(outputs[1]).splitlines()
+    assert lines[0] == "%oomph           the last verdict in a line, or the GPU memory in use now"
+    assert len(lines) == 5 and max(map(len, lines)) <= 80
+    assert printed(outputs[3]) == "out of memory on device 0 (pytorch): 9.27 GiB more was asked for\n"
+    assert outputs[4][0].data["text/html"].startswith('<div class="oomph-card"')
+    said = "UsageError: %oomph knows no `fre`; did you mean `%oomph free`? (see `%oomph help`)\n"
+    assert printed(outputs[5]) == said
+    assert outputs[6][0].data["text/plain"].startswith("no GPU memory to free")
+
+
+def test_a_recorded_cell_runs_as_it_would_alone() -> None:
+    cell = "%%oomph\nx = 2\n%precision 3\nx + 1"
+    outputs = run("%load_ext oomph\nimport torch", cell, "x", "%%oomph\n1/0", "%%oomph now\n1", "%%oomph\nx;")
+    assert [output.output_type for output in outputs[1]] == ["stream", "execute_result"]
+    assert printed(outputs[1]) == "oomph: there is no GPU that torch can use; the cell ran without one\n"
+    assert outputs[1][1].data["text/plain"] == "3"
+    assert outputs[2][0].data["text/plain"] == "2"
+    assert [output.output_type for output in outputs[3]] == ["error"]
+    assert "----> 2 1/0" in re.sub(r"\x1b\[[0-9;]*m", "", "".join(outputs[3][0].traceback))
+    assert "%%oomph takes no words behind it, not `now`" in printed(outputs[4])
+    assert "execute_result" not in [output.output_type for output in outputs[5]]
+
+
+@pytest.mark.gpu
+def test_a_recorded_cell_shows_its_peak_and_lines_on_a_real_card() -> None:
+    cell = "%%oomph\nx = torch.empty(256 << 20, dtype=torch.uint8, device='cuda')\ndel x"
+    fail = "%%oomph\nx = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')\ny = torch.empty(1 << 50, device='cuda')"
+    outputs = run("%load_ext oomph\nimport torch", cell, fail)
+    lines = outputs[1][0].data["text/plain"].splitlines()
+    assert lines[0] == "GPU 0: peak in use 256.00 MiB, held 256.00 MiB, 0 retries"
+    assert lines[1] == "  256.00 MiB  In[2]:2 <module>"
+    assert [output.output_type for output in outputs[2]] == ["error", "display_data"]
+    assert "In[3]:3 <module>" in outputs[2][1].data["text/plain"]
+
+
+def browser() -> str:
+    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    if found is None:
+        if os.environ.get("CI") == "true" or os.environ.get("OOMPH_BROWSER") == "1":
+            pytest.fail(f"none of {BROWSERS} is on PATH")
+        pytest.skip(f"none of {BROWSERS} is on PATH")
+    return found
+
+
+PROBE = """<script>
+const card = document.querySelector(".oomph-card"), box = card.getBoundingClientRect();
+document.documentElement.setAttribute("data-seen", JSON.stringify({
+  ground: getComputedStyle(card).backgroundColor, ink: getComputedStyle(card.querySelector(".headline")).color,
+  tall: box.height > 200, fits: document.documentElement.scrollWidth <= innerWidth, window: innerWidth,
+  parts: document.querySelectorAll(".bar span").length, frames: document.querySelectorAll("iframe, img, script[src], link[href^=http]").length,
+}));
+</script>"""
+# Jupyter's own rules for what a cell shows.
+NOTEBOOK = ".jp-RenderedHTMLCommon :is(td, th, tr) { text-align: right; white-space: nowrap; }"
+
+
+def seen(page: pathlib.Path, width: int, *options: str) -> Any:
+    """What a browser makes of a file: it asks for nothing and complains of nothing."""
+    log = page.with_suffix(".net.json")
+    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"]
+    flags += ["--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr"]
+    flags += [f"--window-size={width},1400", f"--user-data-dir={page.with_suffix('.profile')}", f"--log-net-log={log}"]
+    flags += [f"--screenshot={page.with_suffix(f'.{width}.png')}"] if os.environ.get("OOMPH_SCREENSHOTS") else []
+    command = [browser(), *flags, *options, "--virtual-time-budget=1000", "--dump-dom", page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
+    of_page = [event.get("params", {}) for event in json.loads(log.read_text())["events"]]
+    asked = [params["url"] for params in of_page if "url" in params and params.get("initiator", "not an origin") != "not an origin"]
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    found = re.search(r'data-seen="([^"]*)"', done.stdout)
+    assert found is not None, "the probe did not run"
+    return json.loads(found.group(1).replace("&quot;", '"'))
+
+
+@pytest.mark.parametrize("width", [1280, 520])
+@pytest.mark.parametrize(
+    ("theme", "dark", "ground"),
+    [
+        ("", False, "rgb(255, 255, 255)"),
+        ("", True, "rgb(28, 32, 36)"),
+        (' data-jp-theme-light="true"', True, "rgb(255, 255, 255)"),
+        (' data-jp-theme-light="false"', False, "rgb(28, 32, 36)"),
+    ],
+    ids=["system-light", "system-dark", "notebook-light", "notebook-dark"],
+)
+def test_a_browser_shows_the_card(
+    outputs: list[Any], tmp_path: pathlib.Path, width: int, theme: str, dark: bool, ground: str
+) -> None:
+    page = tmp_path / "card.html"
+    page.write_text(
+        f'<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><style>{NOTEBOOK}</style><body{theme}>'
+        f'<div class="jp-RenderedHTMLCommon">{outputs[1].data["text/html"]}</div>{PROBE}</body>'
+    )
+    # 0 is dark, 1 is light: what the browser takes the system to prefer.
+    found = seen(page, width, f"--blink-settings=preferredColorScheme={0 if dark else 1}")
+    assert found.pop("ink") != ground
+    expected = {"ground": ground, "tall": True, "fits": True, "window": width, "parts": 4, "frames": 0}
+    assert found == expected
