@@ -8,11 +8,11 @@ import os
 import signal
 import sys
 from types import FrameType, ModuleType
+from typing import Any
 
 from . import complaint, environment, files, imports
 from .clock import now
 from .recorder import Recorder
-
 
 
 class Process:
@@ -31,7 +31,10 @@ class Process:
             on_oom=self.flush_oom,
             on_beat=self.beat,
             on_cuda=self.at_cuda,
+            on_step=self.at_step,
+            has_all_stacks=self.config.get("plan") is not None,
         )
+        self.planned: Any = self.plan()
         self.name: str | None = None
         self.is_flushing = False
         # When an error was last written, and how long that took.
@@ -40,6 +43,16 @@ class Process:
         # What the recording on disk was written for.
         self.holds: str | None = None
         self.is_direct = os.environ.get("OOMPH_PARENT") == str(os.getppid())
+
+    def plan(self) -> Any:
+        """What `oomph plan` adds, where the run is one. Its package lies beside this one, under a like name."""
+        config = self.config.get("plan")
+        if config is None:
+            return None
+        from importlib import import_module
+
+        beside = import_module((__package__ or "").replace("_recorder", "_plan"))
+        return beside.Planned(config, lambda: self.flush("exit"))
 
     def claim(self) -> str:
         """The name of this process's recording: its rank, `main` for what `oomph run` itself started, else its pid."""
@@ -63,6 +76,8 @@ class Process:
             name = self.claim()
             path = os.path.join(self.folder, name)
             snapshot, sidecar = self.recorder.take(why, name, os.path.basename(self.folder))
+            if self.planned is not None:
+                sidecar["plan"] = self.planned.notes()
             files.write_pickle(f"{path}.pickle", {**snapshot, "oomph": sidecar})
             files.write_json(f"{path}.json", {k: v for k, v in sidecar.items() if k != "classes"})
             self.holds = why
@@ -149,8 +164,19 @@ class Process:
         self.holds = None
         self.recorder.forget()
 
+    def at_step(self, step: int) -> None:
+        if self.planned is not None and self.pid == os.getpid():
+            self.planned.at_step(step)
+
+    def before_torch(self) -> None:
+        environment.drop_unknown_settings(self.config)
+        if self.planned is not None:
+            self.planned.before_torch()
+
     def at_torch(self, torch: ModuleType) -> None:
         self.recorder.watch_torch(torch)
+        if self.planned is not None:
+            self.planned.at_torch(torch)
         if self.is_direct or os.environ.get("RANK", "").isdigit():
             # Whole from the start: a process that is killed before its first step has a recording too.
             self.flush("start")
@@ -169,7 +195,7 @@ def begin(folder: str) -> None:
     setattr(sys, "_oomph_process", process)
     recorder = process.recorder
     imports.watch(
-        {"torch": lambda: environment.drop_unknown_settings(process.config)},
+        {"torch": process.before_torch},
         {
             "torch": process.at_torch,
             "jax": lambda _: recorder.use("jax"),

@@ -22,7 +22,7 @@ BEAT_US = 2_000_000
 GAVE_UP = 20
 
 
-def _nothing() -> None:
+def _nothing(*_: int) -> None:
     pass
 
 
@@ -43,6 +43,8 @@ class Recorder:
         on_oom: Callable[[], None] = _nothing,
         on_beat: Callable[[], None] = _nothing,
         on_cuda: Callable[[], None] = _nothing,
+        on_step: Callable[[int], None] = _nothing,
+        has_all_stacks: bool = False,
     ) -> None:
         self._ring = ring
         self._version = version
@@ -50,6 +52,8 @@ class Recorder:
         self._on_oom = on_oom
         self._on_beat = on_beat
         self._on_cuda = on_cuda
+        self._on_step = on_step
+        self._has_all_stacks = has_all_stacks
         self._torch: Any = None
         self.framework: str | None = None
         self.forget()
@@ -89,7 +93,7 @@ class Recorder:
             self._limits.apply(torch)
             self._limits.follow(torch)
             if self._stacks is None:
-                self._stacks = Stacks(torch, self._ring)
+                self._stacks = Stacks(torch, self._ring, self._has_all_stacks)
                 torch._C._cuda_attach_out_of_memory_observer(self._at_oom)
             self._stacks.begin()
             self.is_recording = True
@@ -117,6 +121,7 @@ class Recorder:
                 self._on_beat()
         except Exception as error:
             complaint.once("a step is not recorded", error)
+        self._on_step(step)
 
     def _before_update(self, optimizer: Any) -> None:
         if self._is_looking and self.is_recording:

@@ -21,14 +21,14 @@ TIGHT = 0.75
 class Stacks:
     """Switches stacks on and off at the beginning of steps."""
 
-    def __init__(self, torch: Any, ring: int) -> None:
+    def __init__(self, torch: Any, ring: int, has_all: bool = False) -> None:
         self._torch = torch
         self._record = own_recording(torch, self._yield)
         self._ring = ring
         self._is_on = False
         # Before PyTorch 2.6 a change of options throws the history away.
         version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2] if part.isdigit())
-        self._can_switch = version >= (2, 6)
+        self._can_switch = version >= (2, 6) and not has_all
         self._retries = 0
         self._is_ours = True
         self.spans: list[tuple[int, int | None]] = []

@@ -1,0 +1,87 @@
+"""One process under `oomph plan`: what is set up when PyTorch comes, and when it has been seen enough of."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .asked import Asked
+
+# Steps in which no peak has grown, after which another is not worth its time.
+QUIET_STEPS = 2
+LEAST_STEPS = 3
+# For programs whose memory never repeats.
+LONGEST_S = 120.0
+
+_PEAKS = ("requested_bytes.all.peak", "allocated_bytes.all.peak", "reserved_bytes.all.peak")
+
+
+class Planned:
+    """Sets the program up to run without a GPU, and ends it by `flush` and an exit once its peaks stand still."""
+
+    def __init__(self, config: dict[str, Any], flush: Callable[[], None]) -> None:
+        self._steps = config.get("steps")
+        self._longest_s = float(config.get("seconds") or LONGEST_S)
+        self._flush = flush
+        self._torch: Any = None
+        self._began = time.monotonic()
+        self._peaks: tuple[int, ...] = ()
+        self._quiet = 0
+        self._changes: dict[str, Any] = config.get("changes") or {}
+        self.asked = Asked()
+        self.stopped: dict[str, Any] | None = None
+        self.remarks: list[str] = []
+
+    def before_torch(self) -> None:
+        """What PyTorch reads from the environment as it is imported."""
+        # The phantom answers cuDNN's older functions; a compiled kernel cannot be run on it.
+        os.environ.setdefault("TORCH_CUDNN_V8_API_DISABLED", "1")
+        os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+
+    def at_torch(self, torch: Any) -> None:
+        from . import attention, changes, refusals
+        from .stage import Stage
+
+        self._torch = torch
+        attention.replace(torch)
+        refusals.watch(torch, self.remarks)
+        changes.apply(torch, self._changes, self.remarks)
+        Stage(self.asked).__enter__()
+
+    def at_step(self, step: int) -> None:
+        """The optimizer has made its `step`-th step."""
+        stats = self._torch.cuda.memory_stats()
+        peaks = tuple(int(stats.get(name, 0)) for name in _PEAKS)
+        self._quiet = self._quiet + 1 if peaks == self._peaks else 0
+        self._peaks = peaks
+        if self._steps is not None:
+            if step >= self._steps:
+                self.stop(step, "steps")
+        elif step >= LEAST_STEPS and self._quiet >= QUIET_STEPS:
+            self.stop(step, "repeats")
+        elif time.monotonic() - self._began > self._longest_s:
+            self.stop(step, "time")
+
+    def stop(self, step: int, why: str) -> None:
+        """Ends the process as if the program had ended well. What it would do at its end (save a model, evaluate it)
+        is not done."""
+        self.stopped = {"step": step, "why": why}
+        self._flush()
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                pass
+        os._exit(0)
+
+    def notes(self) -> dict[str, Any]:
+        """What the answer has to say about this run."""
+        return {
+            "stopped": self.stopped,
+            "seconds": round(time.monotonic() - self._began, 3),
+            "asked": self.asked.rows(),
+            "remarks": list(dict.fromkeys(self.remarks)),
+        }

@@ -1,0 +1,230 @@
+"""Small values that can be known: what a program makes on the card, or copies there, is also made in the host's memory.
+
+A shadow is a CPU tensor with the contents that a tensor on the card would have. It follows its tensor through every
+function whose inputs all have shadows. So masks, lengths and labels answer truly, and only what depends on weights is
+unknown.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .asked import Asked
+
+# Elements up to which contents are followed: of integers and truth values, and of real numbers.
+MOST_INTEGERS = 1 << 22
+MOST_REALS = 1 << 16
+
+_FACTORIES = (
+    "ones", "zeros", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "randint", "randperm", "rand", "randn",
+    "tril_indices", "triu_indices", "scalar_tensor",
+)
+_LIKES = ("ones_like", "zeros_like", "full_like", "randint_like", "rand_like", "randn_like")
+_NEWS = ("new_ones", "new_zeros", "new_full", "new_tensor")
+_RANDOM = ("randint", "randperm", "rand", "randn")
+_ASKS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__len__", "__contains__")
+_MOVES = ("to", "cuda", "cpu", "numpy", "__array__", "type")
+# Whether numbers are in order: the phantom's are taken to be.
+_SOUND = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
+
+
+class Shadow:
+    """Contents, and whether they are still those of the card's; views share the second."""
+
+    __slots__ = ("tensor", "root")
+
+    def __init__(self, tensor: Any, root: list[bool]) -> None:
+        self.tensor = tensor
+        self.root = root
+
+
+def _name(func: Any) -> str:
+    return getattr(func, "__name__", "")
+
+
+def _is_in_place(name: str) -> bool:
+    if name.startswith("__i") and name.endswith("__") and name not in ("__index__", "__int__", "__invert__"):
+        return True
+    return name in ("__setitem__", "__set__") or (name.endswith("_") and not name.endswith("__"))
+
+
+class Shadows:
+    """Calls functions, and follows what can be followed."""
+
+    def __init__(self, torch: Any, asked: Asked) -> None:
+        self._torch = torch
+        self._asked = asked
+        self._generator = torch.Generator()
+        tensor = torch.Tensor
+        self._factories = {getattr(torch, name): name for name in _FACTORIES if hasattr(torch, name)}
+        self._likes = {getattr(torch, name) for name in _LIKES}
+        self._news = {getattr(tensor, name) for name in _NEWS}
+        self._asks = {getattr(tensor, name): name for name in _ASKS if hasattr(tensor, name)}
+        self._moves = {getattr(tensor, name): name for name in _MOVES if hasattr(tensor, name)}
+        self._sound = {
+            getattr(place, name): answer for name, answer in _SOUND.items() for place in (torch, tensor) if hasattr(place, name)
+        }
+        self._all = {torch.all: True, tensor.all: True, torch.any: False, tensor.any: False}
+        self._same = {torch.equal, tensor.equal, torch.allclose, tensor.allclose}
+        self._kinds = (tensor,)
+
+    def of(self, value: Any) -> Any:
+        """The contents of a tensor on the card, or None."""
+        shadow = getattr(value, "_oomph_shadow", None)
+        return shadow.tensor if shadow is not None and shadow.root[0] else None
+
+    def attach(self, tensor: Any, contents: Any, root: list[bool] | None = None) -> None:
+        tensor._oomph_shadow = Shadow(contents, root or [True])
+
+    def _may_follow(self, result: Any) -> bool:
+        if not isinstance(result, self._torch.Tensor) or not result.is_cuda or result.requires_grad:
+            return False
+        return result.numel() <= (MOST_REALS if result.is_floating_point() or result.is_complex() else MOST_INTEGERS)
+
+    def call(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if func in self._asks:
+            return self._ask(func, args, kwargs)
+        if func in self._moves:
+            return self._move(func, args, kwargs)
+        known = [getattr(value, "_oomph_shadow", None) for value in args]
+        some = any(shadow is not None for shadow in known)
+        if not some and kwargs:
+            some = any(getattr(value, "_oomph_shadow", None) is not None for value in kwargs.values())
+        if not some and args and isinstance(args[0], (list, tuple)):
+            some = any(getattr(value, "_oomph_shadow", None) is not None for value in args[0])
+        result = func(*args, **kwargs)
+        if func in self._factories or func in self._likes or func in self._news:
+            if self._may_follow(result) and not some:
+                self._make(func, args, kwargs, result)
+                return result
+        if some:
+            self._follow(func, args, kwargs, result)
+        elif func in self._sound or func in self._all:
+            self._suppose(func, result)
+        elif func in self._same and args[0].is_cuda:
+            self._asked.value(_name(func))
+            return True
+        elif args and _name(func) == "copy_":
+            self._fill(args, kwargs)
+        return result
+
+    def _suppose(self, func: Any, result: Any) -> None:
+        if not isinstance(result, self._torch.Tensor) or not result.is_cuda or result.dtype != self._torch.bool:
+            return
+        answer = self._sound.get(func, self._all.get(func))
+        self.attach(result, self._torch.tensor(answer).expand(result.shape))
+
+    def _ask(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor = args[0]
+        name = self._asks[func]
+        if not tensor.is_cuda or name == "__len__":
+            return func(*args, **kwargs)
+        contents = self.of(tensor)
+        if contents is not None:
+            return func(contents, *args[1:], **kwargs)
+        self._asked.value(name.strip("_"))
+        result = func(*args, **kwargs)
+        # A number that can be divided by, and whose logarithm exists: as likely a loss as any.
+        return 1.0 if name in ("item", "__float__", "tolist") and isinstance(result, float) else result
+
+    def _move(self, func: Any, args: Any, kwargs: Any) -> Any:
+        torch, source = self._torch, args[0]
+        contents = self.of(source) if source.is_cuda else None
+        if contents is not None and self._moves[func] in ("numpy", "__array__"):
+            return func(contents, *args[1:], **kwargs)
+        result = func(*args, **kwargs)
+        if result is source or not isinstance(result, torch.Tensor):
+            return result
+        if source.is_cuda and not result.is_cuda:
+            if contents is None:
+                self._asked.value(self._moves[func])
+            else:
+                result.detach().copy_(contents)
+        elif self._may_follow(result):
+            if not source.is_cuda and source.device.type == "cpu" and not source.requires_grad:
+                contents = source.detach().clone()
+            if contents is not None:
+                self.attach(result, contents.to(result.dtype))
+        return result
+
+    def _cpu(self, value: Any) -> Any:
+        """A value with every tensor on the card replaced by its contents; raises KeyError where one has none."""
+        torch = self._torch
+        if isinstance(value, torch.Tensor):
+            if not value.is_cuda:
+                return value
+            contents = self.of(value)
+            if contents is None:
+                raise KeyError
+            return contents
+        if isinstance(value, torch.device):
+            return torch.device("cpu")
+        if isinstance(value, str) and value.startswith("cuda"):
+            return "cpu"
+        if isinstance(value, (list, tuple)):
+            made = [self._cpu(item) for item in value]
+            return made if isinstance(value, list) else tuple(made) if type(value) is tuple else value
+        return value
+
+    def _follow(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        name = _name(func)
+        in_place = _is_in_place(name)
+        if name.startswith("_amp_"):
+            # Gradients are taken to be finite: neither the scale nor what says so changes.
+            return
+        if name in ("__get__", "requires_grad_", "record_stream", "data_ptr", "size", "stride", "dim"):
+            if not (name == "__get__" and self._may_follow(result)):
+                return
+        results = result if isinstance(result, (list, tuple)) else (result,)
+        followed = [item for item in results if self._may_follow(item)]
+        if not followed and not in_place:
+            return
+        try:
+            made = func(*[self._cpu(value) for value in args], **{key: self._cpu(value) for key, value in kwargs.items()})
+        except Exception:
+            if in_place:
+                self._doubt(args)
+            return
+        if in_place:
+            return
+        roots = [shadow.root for shadow in (getattr(v, "_oomph_shadow", None) for v in args) if shadow is not None]
+        made = made if isinstance(made, (list, tuple)) else (made,)
+        for item, contents in zip(results, made):
+            if self._may_follow(item) and isinstance(contents, self._torch.Tensor) and contents.shape == item.shape:
+                # A view goes stale with what it is a view of.
+                self.attach(item, contents, roots[0] if roots and item._is_view() else None)
+
+    def _doubt(self, args: Any) -> None:
+        targets = args[0] if args and isinstance(args[0], (list, tuple)) else args[:1]
+        for target in targets:
+            shadow = getattr(target, "_oomph_shadow", None)
+            if shadow is not None:
+                shadow.root[0] = False
+
+    def _fill(self, args: Any, kwargs: Any) -> None:
+        """`buffer.copy_(batch)`: a buffer on the card that is filled from the host."""
+        target, source = args[0], args[1] if len(args) > 1 else kwargs.get("src")
+        if not isinstance(source, self._torch.Tensor) or source.device.type != "cpu" or source.requires_grad:
+            return
+        if self._may_follow(target) and not target._is_view():
+            self.attach(target, source.detach().to(target.dtype).expand(target.shape).clone())
+
+    def _make(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        torch = self._torch
+        named = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory", "generator", "out")}
+        try:
+            if func in self._likes:
+                made = func(torch.empty(result.shape, dtype=result.dtype), *args[1:], **named)
+            elif func in self._news:
+                made = func(torch.empty(0, dtype=result.dtype), *args[1:], **named)
+            elif any(isinstance(value, torch.Tensor) and value.is_cuda for value in args):
+                return
+            else:
+                if self._factories[func] in _RANDOM:
+                    # The program's own random numbers stay as they are.
+                    named["generator"] = self._generator
+                made = func(*args, **named, device="cpu")
+        except Exception:
+            return
+        if made.shape == result.shape:
+            self.attach(result, made.to(result.dtype))

@@ -1,0 +1,164 @@
+"""Functions whose result's length depends on values: it is the true one where the values are known, else the greatest
+there can be, and said so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .asked import Asked
+from .shadows import Shadows
+
+Answer = tuple[bool, Any]
+_NO: Answer = (False, None)
+
+
+class Shapes:
+    """Answers in the place of such functions."""
+
+    def __init__(self, torch: Any, shadows: Shadows, asked: Asked) -> None:
+        self._torch = torch
+        self._shadows = shadows
+        self._asked = asked
+        tensor = torch.Tensor
+        self.handlers: dict[Any, Any] = {
+            torch.nonzero: self._nonzero,
+            tensor.nonzero: self._nonzero,
+            torch.argwhere: self._nonzero,
+            tensor.argwhere: self._nonzero,
+            torch.masked_select: self._masked_select,
+            tensor.masked_select: self._masked_select,
+            torch.where: self._where,
+            tensor.__getitem__: self._index,
+            tensor.__setitem__: self._put,
+            torch.unique: self._unique,
+            tensor.unique: self._unique,
+            torch.unique_consecutive: self._unique,
+            tensor.unique_consecutive: self._unique,
+            torch.repeat_interleave: self._repeat,
+            tensor.repeat_interleave: self._repeat,
+            torch.bincount: self._bincount,
+            tensor.bincount: self._bincount,
+        }
+
+    def _count(self, mask: Any, kind: str, width: int) -> int:
+        """How many elements of a tensor are not zero; all of them where it is unknown."""
+        contents = self._shadows.of(mask)
+        if contents is not None:
+            return int(contents.count_nonzero())
+        self._asked.shape(kind, mask.numel() * width)
+        return int(mask.numel())
+
+    def _positions(self, mask: Any, kind: str) -> Any:
+        """What `nonzero` gives: one row for each element that is not zero."""
+        torch = self._torch
+        count = self._count(mask, kind, 8 * max(mask.dim(), 1))
+        # The real one writes columns: the rows are a view of them.
+        found = torch.empty((mask.dim(), count), dtype=torch.long, device=mask.device).t()
+        contents = self._shadows.of(mask)
+        if contents is not None:
+            self._shadows.attach(found, contents.nonzero())
+        return found
+
+    def _nonzero(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        mask = args[0] if args else kwargs.get("input")
+        if not mask.is_cuda or kwargs.get("out") is not None:
+            return _NO
+        found = self._positions(mask, "nonzero")
+        if kwargs.get("as_tuple"):
+            return True, self._columns(found)
+        return True, found
+
+    def _columns(self, found: Any) -> tuple[Any, ...]:
+        columns = found.unbind(1)
+        contents = self._shadows.of(found)
+        if contents is not None:
+            for column, known in zip(columns, contents.unbind(1)):
+                self._shadows.attach(column, known)
+        return tuple(columns)
+
+    def _where(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        if len(args) != 1 or kwargs or not args[0].is_cuda:
+            return _NO
+        return True, self._columns(self._positions(args[0], "where"))
+
+    def _masked_select(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        source, mask = args[0], args[1] if len(args) > 1 else kwargs["mask"]
+        if not source.is_cuda or kwargs.get("out") is not None:
+            return _NO
+        source, mask = self._torch.broadcast_tensors(source, mask)
+        return True, source[self._columns(self._positions(mask, "masked_select"))]
+
+    def _is_mask(self, item: Any) -> bool:
+        torch = self._torch
+        return isinstance(item, torch.Tensor) and item.is_cuda and item.dtype in (torch.bool, torch.uint8)
+
+    def _known(self, index: Any, kind: str) -> Any:
+        """An index with its masks replaced by positions, or None where there is no mask in it."""
+        items = index if isinstance(index, tuple) else (index,)
+        if not any(self._is_mask(item) for item in items):
+            return None
+        replaced: list[Any] = []
+        for item in items:
+            replaced += self._columns(self._positions(item, kind)) if self._is_mask(item) else [item]
+        return tuple(replaced)
+
+    def _index(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        source, index = args
+        if not source.is_cuda:
+            return _NO
+        known = self._known(index, "boolean index")
+        return _NO if known is None else (True, self._shadows.call(func, (source, known), {}))
+
+    def _put(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        source, index, value = args
+        if not source.is_cuda or not isinstance(value, self._torch.Tensor) or value.dim() == 0:
+            # A number is filled in where the mask is true, and nobody counts.
+            return _NO
+        items = index if isinstance(index, tuple) else (index,)
+        if any(self._is_mask(item) and self._shadows.of(item) is None for item in items):
+            # The value has as many rows as there are true elements, which its own shape says.
+            shadow = getattr(source, "_oomph_shadow", None)
+            if shadow is not None:
+                shadow.root[0] = False
+            return True, None
+        known = self._known(index, "boolean index")
+        return _NO if known is None else (True, self._shadows.call(func, (source, known, value), {}))
+
+    def _unique(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        source = args[0]
+        if not source.is_cuda or kwargs.get("dim") is not None:
+            return _NO
+        contents = self._shadows.of(source)
+        if contents is None:
+            self._asked.shape("unique", source.numel() * source.element_size())
+            made = func(self._torch.arange(source.numel()).to(source.dtype).view(source.shape), *args[1:], **kwargs)
+        else:
+            made = func(contents, *args[1:], **kwargs)
+        parts = made if isinstance(made, tuple) else (made,)
+        moved = []
+        for part in parts:
+            fresh = self._torch.empty(part.shape, dtype=part.dtype, device=source.device)
+            if contents is not None:
+                self._shadows.attach(fresh, part)
+            moved.append(fresh)
+        return True, tuple(moved) if isinstance(made, tuple) else moved[0]
+
+    def _repeat(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        repeats = args[1] if len(args) > 1 else kwargs.get("repeats", args[0] if args else None)
+        if not isinstance(repeats, self._torch.Tensor) or not repeats.is_cuda or kwargs.get("output_size") is not None:
+            return _NO
+        contents = self._shadows.of(repeats)
+        if contents is None:
+            self._asked.shape("repeat_interleave", repeats.numel() * 8)
+            return _NO
+        return True, self._shadows.call(func, args, {**kwargs, "output_size": int(contents.sum())})
+
+    def _bincount(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        source = args[0]
+        contents = self._shadows.of(source)
+        if not source.is_cuda or contents is None:
+            return _NO
+        made = func(contents, **{key: value for key, value in kwargs.items() if key == "minlength"})
+        fresh = self._torch.zeros(made.shape, dtype=made.dtype, device=source.device)
+        self._shadows.attach(fresh, made)
+        return True, fresh

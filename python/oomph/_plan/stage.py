@@ -1,0 +1,85 @@
+"""Sees every call of a PyTorch function that Python makes, and keeps the program on its way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .asked import Asked
+from .hollow import LARGE_FACTORY, Hollow
+from .shadows import Shadows
+from .shapes import Shapes
+
+
+class Stage(TorchFunctionMode):  # type: ignore[misc]
+    """Inside this mode large weights stay unfilled and small values are known."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._hollow = Hollow(torch)
+        self._shadows = Shadows(torch, asked)
+        self._shapes = Shapes(torch, self._shadows, asked)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if kwargs is None:
+            kwargs = {}
+        try:
+            done, result = self._without(func, args, kwargs)
+            if done:
+                return result
+        except (RuntimeError, TypeError, AttributeError):
+            # What cannot be told is left to PyTorch.
+            pass
+        return self._shadows.call(func, args, kwargs)
+
+    def _without(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
+        """The result of a function that need not be run, or cannot be."""
+        hollow = self._hollow
+        if func in hollow.factories:
+            return self._unfilled(func, args, kwargs)
+        if args and func in hollow.initialisers:
+            if hollow.is_large(args[0]):
+                return True, hollow.note(args[0])
+        elif args and hollow._storages and hollow.is_large(args[0]) and hollow.knows(args[0]):
+            if func in hollow.copies:
+                return self._copied(func, args, kwargs)
+            name = getattr(func, "__name__", "")
+            if name.endswith("_") and not name.endswith("__") and name not in ("requires_grad_", "share_memory_"):
+                # In place on what has no contents: nothing to do, unless its kind changes.
+                return (name not in ("set_", "resize_", "t_", "transpose_", "squeeze_", "unsqueeze_", "detach_")), args[0]
+        known = self._shapes.handlers.get(func)
+        return (False, None) if known is None else known(func, args, kwargs)
+
+    def _unfilled(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
+        device = kwargs.get("device")
+        if kwargs.get("out") is not None or (device is not None and torch.device(device).type != "cpu"):
+            return False, None
+        like = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        if like is not None and (device is None and like.device.type != "cpu"):
+            return False, None
+        if device is None and like is None and torch.get_default_device().type != "cpu":
+            return False, None
+        result = func(*args, **{**kwargs, "device": "meta"})
+        if not result.is_floating_point() or result.numel() * result.element_size() < LARGE_FACTORY:
+            return False, None
+        fresh = torch.empty_strided(result.shape, result.stride(), dtype=result.dtype)
+        return True, self._hollow.note(fresh.requires_grad_(bool(kwargs.get("requires_grad"))))
+
+    def _copied(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
+        source = args[0]
+        described = torch.empty_strided(source.shape, source.stride(), dtype=source.dtype, device="meta")
+        words = [*args[1:], *kwargs.values()]
+        if any(isinstance(word, torch.Tensor) and word.device.type != "cpu" for word in words):
+            return False, None
+        names = [word for word in words if isinstance(word, (str, torch.device, int)) and not isinstance(word, bool)]
+        if any(torch.device(name).type != "cpu" for name in names):
+            return False, None
+        kept = [word for word in args[1:] if not isinstance(word, (str, torch.device, torch.Tensor))]
+        named = {key: word for key, word in kwargs.items() if key != "device"}
+        result = func(described, *kept, **named)
+        if result.dtype == source.dtype and func is not torch.Tensor.clone and func is not torch.clone:
+            if result.stride() == source.stride():
+                return True, source
+        return True, self._hollow.like(source, result)
