@@ -140,11 +140,13 @@ fn named<'a>(frames: impl Iterator<Item = (&'a str, u32, &'a str)> + Clone) -> O
     Some(Place { line, within })
 }
 
-/// The package that records, in either of its homes.
+/// The packages that record and that plan, in either of their homes.
 fn is_recorder(file: &str) -> bool {
-    ["/_oomph_recorder/", "/oomph/_recorder/", "\\_oomph_recorder\\", "\\oomph\\_recorder\\"]
-        .iter()
-        .any(|part| file.contains(part))
+    let parts = ["_oomph_recorder", "oomph/_recorder", "_oomph_plan", "oomph/_plan"];
+    parts.iter().any(|part| {
+        let slashed = |text: &str, slash: char| text.replace('/', &slash.to_string());
+        ['/', '\\'].iter().any(|slash| file.contains(&format!("{slash}{}{slash}", slashed(part, *slash))))
+    })
 }
 
 /// C++ frames (`stacks="all"`) have no file a user could open.
