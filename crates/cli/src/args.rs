@@ -1,5 +1,6 @@
 //! The command line.
 
+mod plan;
 mod run;
 
 use std::ffi::OsString;
@@ -10,6 +11,7 @@ use oomph_engine::recording::Known;
 use oomph_engine::torch::profile::Version;
 use oomph_trace::Bytes;
 
+pub(crate) use plan::Plan;
 pub(crate) use run::{Run, script_for_verb, set_script_apart};
 
 /// Why a CUDA job ran out of memory, and which change fixes it: proved by replaying the job's own allocations.
@@ -89,6 +91,17 @@ Options may also be set by variables (OOMPH_LIMIT=15GiB) and kept in pyproject.t
 under [tool.oomph.run] (limit = \"15GiB\")."
     )]
     Run(Run),
+    /// Will a script fit on a card, and what would make it fit: with no GPU
+    #[command(
+        before_help = "Examples:
+  oomph plan train.py --batch 64                    on every card there is
+  oomph plan --gpu T4 train.py --batch 64           on this one
+  oomph plan --gpu L4 --vary --batch train.py       the largest batch that fits",
+        override_usage = "oomph plan [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...",
+        after_help = "The script runs unmodified, in seconds, on a GPU that is not there: nothing is computed.
+Exit code: 0 it fits, 1 it does not, 3 cannot tell; of the table: 0 if it fits any card."
+    )]
+    Plan(Plan),
     /// Write the recording of a process under `oomph run`, which goes on
     #[command(before_help = "Example:
   oomph dump 4711       (then: oomph explain .oomph/last)")]

@@ -15,6 +15,8 @@ use args::{Args, Verb};
 const UNREADABLE: u8 = 1;
 /// Exit code of a command line that makes no sense.
 const USAGE: u8 = 2;
+/// Exit code of a plan that came to no answer.
+const UNTOLD: u8 = 3;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -28,6 +30,16 @@ fn main() -> ExitCode {
         Verb::Explain(verb) => verbs::explain::run(verb, &args.common),
         // Its exit code is the script's own.
         Verb::Run(verb) => return verbs::run::run(verb, &args.common),
+        // Its exit code is the answer.
+        Verb::Plan(verb) => match verbs::plan::run(verb, &args.common) {
+            Ok(code) => return code,
+            Err(error) if output::is_closed_pipe(&error) => return ExitCode::SUCCESS,
+            Err(error) => {
+                let usage = error.downcast_ref::<args::UsageError>().is_some();
+                output::complain(&format!("oomph: {error:#}"));
+                return ExitCode::from(if usage { USAGE } else { UNTOLD });
+            }
+        },
         Verb::Dump(verb) => verbs::dump::run(verb, &args.common),
         Verb::Replay(verb) => verbs::replay::run(verb, &args.common),
         Verb::Tune(verb) => verbs::tune::run(verb, &args.common),

@@ -4,6 +4,8 @@
 pub mod explain;
 pub mod input;
 pub mod parallel;
+#[cfg(unix)]
+pub mod plan;
 pub mod run;
 pub mod serve;
 pub mod source;

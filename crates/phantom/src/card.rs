@@ -11,6 +11,8 @@ pub(crate) struct Card {
     pub(crate) total: u64,
     /// What a context takes of that.
     pub(crate) context: u64,
+    /// What is really handed out: more than there is, where a program is to be seen to its end on a card too small.
+    pub(crate) capacity: Option<u64>,
     /// Compute capability: major, minor.
     pub(crate) capability: (i32, i32),
     /// Streaming multiprocessors.
@@ -25,6 +27,7 @@ impl Card {
             name: "NVIDIA H200".to_owned(),
             total: 150_109_880_320,
             context: 0,
+            capacity: None,
             capability: (9, 0),
             processors: 132,
         };
@@ -33,6 +36,7 @@ impl Card {
                 "name" => value.trim().clone_into(&mut card.name),
                 "total" => card.total = value.trim().parse().unwrap_or(card.total),
                 "context" => card.context = value.trim().parse().unwrap_or(card.context),
+                "capacity" => card.capacity = value.trim().parse().ok(),
                 "processors" => card.processors = value.trim().parse().unwrap_or(card.processors),
                 "capability" => {
                     if let Some((major, minor)) = value.trim().split_once('.')
@@ -88,6 +92,7 @@ mod tests {
                 name: "Tesla T4".to_owned(),
                 total: 15_828_320_256,
                 context: 0,
+                capacity: None,
                 capability: (7, 5),
                 processors: 40,
             }

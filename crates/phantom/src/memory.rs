@@ -90,8 +90,8 @@ fn space() -> MutexGuard<'static, Space> {
 pub(crate) fn take(size: u64) -> Option<u64> {
     let length = size.max(1).checked_next_multiple_of(GRANULE)?;
     let mut space = space();
-    let free = card().total.saturating_sub(card().context).saturating_sub(space.used);
-    if length > free {
+    let most = card().capacity.unwrap_or_else(|| card().total.saturating_sub(card().context));
+    if length > most.saturating_sub(space.used) {
         return None;
     }
     let address = space.place(length)?;

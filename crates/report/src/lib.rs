@@ -2,6 +2,8 @@
 
 pub mod results;
 
+pub mod plan;
+
 pub mod status;
 
 mod words;

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .asked import Asked
+from .asked import Asked, place
 
 # Steps in which no peak has grown, after which another is not worth its time.
 QUIET_STEPS = 2
@@ -34,6 +34,7 @@ class Planned:
         self.asked = Asked()
         self.stopped: dict[str, Any] | None = None
         self.remarks: list[str] = []
+        self.backward: tuple[str, int] | None = None
 
     def before_torch(self) -> None:
         """What PyTorch reads from the environment as it is imported."""
@@ -49,7 +50,21 @@ class Planned:
         attention.replace(torch)
         refusals.watch(torch, self.remarks)
         changes.apply(torch, self._changes, self.remarks)
+        self._watch_backward(torch)
         Stage(self.asked).__enter__()
+
+    def _watch_backward(self, torch: Any) -> None:
+        """Gradients are computed on threads without Python lines: the line that waits for them is noted."""
+        import functools
+
+        original = torch.autograd.backward
+
+        @functools.wraps(original)
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            self.backward = place()
+            return original(*args, **kwargs)
+
+        torch.autograd.backward = backward
 
     def at_step(self, step: int) -> None:
         """The optimizer has made its `step`-th step."""
@@ -82,6 +97,7 @@ class Planned:
         return {
             "stopped": self.stopped,
             "seconds": round(time.monotonic() - self._began, 3),
+            "backward": self.backward and {"file": self.backward[0], "line": self.backward[1]},
             "asked": self.asked.rows(),
             "remarks": list(dict.fromkeys(self.remarks)),
         }

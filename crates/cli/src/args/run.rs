@@ -60,6 +60,20 @@ pub(crate) struct Run {
     pub(crate) python: Option<PathBuf>,
 }
 
+/// What `-m`, `-c` and the words after the options name.
+pub(crate) fn target<'a>(
+    module: Option<&OsString>,
+    code: Option<&OsString>,
+    command: &'a [OsString],
+) -> (Target, &'a [OsString]) {
+    match (module, code, command) {
+        (Some(module), _, args) => (Target::Module(module.clone()), args),
+        (None, Some(code), args) => (Target::Code(code.clone()), args),
+        (None, None, [word, args @ ..]) => (Target::Word(word.clone()), args),
+        (None, None, []) => (Target::Word(OsString::new()), &[]),
+    }
+}
+
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
     share.ok_or_else(|| "write a share of the card, above 0 and up to 1".to_owned())
@@ -68,12 +82,7 @@ fn share(text: &str) -> Result<f64, String> {
 impl Run {
     /// What to run, and its arguments.
     pub(crate) fn target(&self) -> (Target, &[OsString]) {
-        match (&self.module, &self.code, self.command.as_slice()) {
-            (Some(module), _, args) => (Target::Module(module.clone()), args),
-            (None, Some(code), args) => (Target::Code(code.clone()), args),
-            (None, None, [word, args @ ..]) => (Target::Word(word.clone()), args),
-            (None, None, []) => (Target::Word(OsString::new()), &[]),
-        }
+        target(self.module.as_ref(), self.code.as_ref(), &self.command)
     }
 
     /// What flags ask for.
@@ -94,21 +103,25 @@ impl Run {
     }
 }
 
-/// Puts `--` where the words of `oomph run` end and those of the script begin, so that none of the script's own are
+/// Puts `--` where the words of `oomph run` or `plan` end and those of the script begin, so that none of the script's own are
 /// taken for ours. What is not understood is left as it is, for clap to complain about.
 pub(crate) fn set_script_apart(mut words: Vec<OsString>) -> Vec<OsString> {
-    let Some(verb) = super::first_word(&words).filter(|at| words[*at] == "run") else { return words };
-    if let Some(at) = script(&words, verb + 1) {
+    let Some(verb) = super::first_word(&words) else { return words };
+    let name = words[verb].to_string_lossy().into_owned();
+    if !["run", "plan"].contains(&name.as_str()) {
+        return words;
+    }
+    if let Some(at) = script(&words, &name, verb + 1) {
         words.insert(at, "--".into());
     }
     words
 }
 
 /// Where the script's own words begin.
-fn script(words: &[OsString], from: usize) -> Option<usize> {
+fn script(words: &[OsString], verb: &str, from: usize) -> Option<usize> {
     let mut command = Args::command();
     command.build();
-    let run = command.find_subcommand("run")?;
+    let run = command.find_subcommand(verb)?;
     let mut at = from;
     while let Some(word) = words.get(at).map(|word| word.to_string_lossy().into_owned()) {
         if word == "--" {
@@ -199,5 +212,9 @@ mod tests {
         check(&["run", "--help"], &["run", "--help"]);
         check(&["run", "-m"], &["run", "-m", "--"]);
         check(&["explain", "run", "x"], &["explain", "run", "x"]);
+        check(
+            &["plan", "--gpu", "T4", "--vary", "--batch", "t.py", "--batch", "8"],
+            &["plan", "--gpu", "T4", "--vary", "--batch", "--", "t.py", "--batch", "8"],
+        );
     }
 }

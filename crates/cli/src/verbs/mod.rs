@@ -5,6 +5,7 @@ pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+pub(crate) mod plan;
 pub(crate) mod replay;
 pub(crate) mod rule;
 pub(crate) mod run;

@@ -146,6 +146,7 @@ fn plan(args: &Run, asked: &Asked, had: &str) -> Result<Plan, Refusal> {
         limit: asked.limit,
         card,
         ring: asked.ring.unwrap_or(RING),
+        planned: None,
     })
 }
 

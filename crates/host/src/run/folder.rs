@@ -39,6 +39,13 @@ impl RunFolder {
         point_last_to(&home, &name)?;
         Ok(RunFolder { path, shown: Path::new(HOME).join(name), hook })
     }
+
+    /// A folder inside this one, for a run of the same program that is a variation of it.
+    pub fn within(&self, name: &str, plan: &Plan) -> io::Result<RunFolder> {
+        let (name, path) = unused(&self.path, name)?;
+        write_atomically(&path.join("run.json"), run_json(plan).as_bytes())?;
+        Ok(RunFolder { path, shown: self.shown.join(name), hook: self.hook.clone() })
+    }
 }
 
 /// The first of `name`, `name-2`, … that nobody has: a rerun within the same second has the same name.
@@ -88,7 +95,7 @@ fn run_json(plan: &Plan) -> String {
         .into_iter()
         .map(|(key, version)| (key, json!([version.major, version.minor])))
         .collect();
-    let document = json!({
+    let mut document = json!({
         "format": 1,
         "oomph": env!("CARGO_PKG_VERSION"),
         "argv": argv,
@@ -99,6 +106,9 @@ fn run_json(plan: &Plan) -> String {
         "settings": plan.settings.to_string(),
         "since": since,
     });
+    if let (Some(planned), Some(object)) = (&plan.planned, document.as_object_mut()) {
+        object.insert("plan".to_owned(), planned.clone());
+    }
     format!("{document:#}\n")
 }
 

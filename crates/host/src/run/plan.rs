@@ -27,6 +27,8 @@ pub struct Plan {
     pub card: Option<&'static Card>,
     /// How many events the recorder keeps.
     pub ring: u64,
+    /// What `oomph plan` asks of the process, where this is one.
+    pub planned: Option<serde_json::Value>,
 }
 
 impl Plan {

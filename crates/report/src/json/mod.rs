@@ -14,11 +14,13 @@ use crate::results::{ReplayResult, TuneResult};
 
 mod explain;
 mod message;
+mod plan;
 mod recorded;
 mod status;
 
 pub use explain::explain;
 pub use message::message;
+pub use plan::plan;
 pub use recorded::process;
 pub use status::status;
 

@@ -1,0 +1,185 @@
+//! What a run on the phantom says of a card.
+
+use std::path::Path;
+
+use oomph_diagnose::place::{Place, Places};
+use oomph_diagnose::tune::Search;
+use oomph_engine::recording::Recording;
+use oomph_report::plan::{PlanResult, PlannedAt};
+use oomph_trace::{Bytes, EventIdx};
+
+use super::cards::{Asked, CONTEXT};
+use super::refusal;
+use super::traced::{Question, Traced};
+use crate::explain;
+
+/// A length that was guessed matters from this share of the peak on.
+const MATTERS: u64 = 1000;
+/// Lines that are named; the others are counted.
+const NAMED: usize = 3;
+
+/// What PyTorch may hold on a card.
+pub fn allowed(card: &Asked, limit: Option<Bytes>) -> Bytes {
+    let beside = card.total.saturating_sub(CONTEXT);
+    limit.map_or(beside, |limit| limit.min(beside))
+}
+
+/// Whether what was traced completes with so much memory, and how often the cache has to be given back for it.
+pub fn completes(traced: &Traced, allowed: Bytes) -> Option<(bool, u64)> {
+    let peaks = traced.peaks?;
+    if peaks.reserved <= allowed {
+        return Some((true, 0));
+    }
+    if peaks.requested > allowed {
+        return Some((false, 0));
+    }
+    // Between the two it depends on what the allocator can give back in time.
+    let recording = traced.recording.as_ref()?;
+    let candidate = Search::new(recording, Some(allowed)).evaluate_at_limit(&recording.setup.options);
+    Some((candidate.completes, candidate.retries))
+}
+
+/// The answer for a card, of a run as on `seen_on`.
+pub fn of(script: &str, traced: &Traced, card: &Asked, seen_on: &Asked, limit: Option<Bytes>) -> PlanResult {
+    let mut result = PlanResult {
+        script: script.to_owned(),
+        card: card.shown(seen_on),
+        limit,
+        peaks: traced.peaks.filter(|peaks| peaks.reserved > Bytes::ZERO),
+        fits: None,
+        retries: 0,
+        at: PlannedAt::default(),
+        by_class: Vec::new(),
+        steps: traced.steps,
+        options: Vec::new(),
+        vary: None,
+        caveats: Vec::new(),
+        why_not: None,
+    };
+    if let Some(recording) = &traced.recording {
+        describe(&mut result, recording, traced);
+    }
+    result.caveats = caveats(traced, &result);
+    if let Some((class, text)) = &traced.failure {
+        let first = text.lines().next().unwrap_or_default();
+        let when = match traced.steps {
+            0 => "before its first step".to_owned(),
+            step => format!("after step {step}"),
+        };
+        let meaning = refusal::of(class, text).map_or_else(|| format!("{class}: {first}"), str::to_owned);
+        result.why_not = Some(format!("the script failed {when}: {meaning}"));
+        return result;
+    }
+    let Some(peaks) = result.peaks else {
+        result.why_not = Some(
+            "the script used no GPU: move the model to \"cuda\", as on a machine that has one".to_owned(),
+        );
+        return result;
+    };
+    let allowed = allowed(card, limit);
+    let Some((fits, retries)) = completes(traced, allowed) else {
+        result.why_not = Some("the run left no recording that can be replayed".to_owned());
+        return result;
+    };
+    result.fits = Some(fits);
+    result.retries = retries;
+    if fits && retries > 0 {
+        result.caveats.push(format!(
+            "it fits only because PyTorch gives its cache back {}: that costs time, and leaves no room",
+            times(retries)
+        ));
+    }
+    if !fits && traced.questions.iter().any(|question| question.bytes > peaks.reserved.0 / MATTERS) {
+        // The lengths were taken to be the greatest possible; with smaller ones it might fit.
+        result.fits = None;
+        result.why_not = Some(
+            "lengths depend on values that only a GPU computes: with the greatest possible it does not fit"
+                .to_owned(),
+        );
+    }
+    result
+}
+
+fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{n} times") }
+}
+
+/// The moment of the peak: its line, its phase, and what was in use.
+fn describe(result: &mut PlanResult, recording: &Recording<'static>, traced: &Traced) {
+    let explained = explain::result(recording);
+    let explanation = &explained.explanation;
+    let peak = recording.peaks.active.at;
+    let phases = &explanation.steps.phases;
+    result.at.phase = phases.phase_at(peak);
+    result.at.step = phases.step_at(peak);
+    result.by_class = explanation.peak_classes.clone().unwrap_or_default();
+    match place(recording, peak) {
+        Some(place) => {
+            result.at.file = Some(place.line.file);
+            result.at.line = Some(place.line.line);
+            result.at.within = place.within.map(|inner| (inner.file, inner.line));
+        }
+        None => {
+            if let Some((file, line)) = &traced.backward {
+                result.at.file = Some(file.clone());
+                result.at.line = Some(*line);
+            }
+        }
+    }
+}
+
+fn place(recording: &Recording<'_>, event: EventIdx) -> Option<Place> {
+    let mut places = Places::new(recording);
+    let stack = places.stack(event);
+    let id = places.of(stack);
+    places.get(id).cloned()
+}
+
+fn caveats(traced: &Traced, result: &PlanResult) -> Vec<String> {
+    let mut caveats = traced.remarks.clone();
+    let stopped = traced.stopped.as_deref();
+    match stopped {
+        Some("repeats") => caveats.push(format!(
+            "stopped after step {}, when the peak had stood still; what the script does later (evaluate, save) was not seen",
+            traced.steps
+        )),
+        Some("steps") => {
+            caveats.push(format!("stopped after step {}, as asked; later steps may need more", traced.steps));
+        }
+        Some(_) => caveats.push(format!(
+            "stopped by the time limit after step {}; later steps may need more",
+            traced.steps
+        )),
+        None => {}
+    }
+    let (lengths, values): (Vec<&Question>, Vec<&Question>) =
+        traced.questions.iter().partition(|question| question.bytes > 0);
+    if !values.is_empty() {
+        caveats.push(format!("values that only a GPU computes were invented at {}", named(&values)));
+    }
+    if !lengths.is_empty() {
+        caveats.push(format!(
+            "lengths that depend on such values were taken to be the greatest possible at {}",
+            named(&lengths)
+        ));
+    }
+    if let Some(other) = &result.card.seen_on {
+        caveats.push(format!("seen on the {other}, whose kernels are taken to be chosen alike; name the card with --gpu to see it on that"));
+    }
+    caveats
+}
+
+fn named(questions: &[&Question]) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    for question in questions {
+        let file = Path::new(&question.file).file_name().unwrap_or_default().to_string_lossy();
+        let text = format!("{file}:{} ({})", question.line, question.kind);
+        if !shown.contains(&text) {
+            shown.push(text);
+        }
+    }
+    let more = shown.len().saturating_sub(NAMED);
+    shown.truncate(NAMED);
+    let text = shown.join(", ");
+    if more > 0 { format!("{text} and {more} more") } else { text }
+}

@@ -1,0 +1,98 @@
+//! Changes that are tried: settings by replay, the program's own ways by running it again.
+
+use oomph_diagnose::tune::Search;
+use oomph_report::plan::{How, PlannedOption};
+use oomph_trace::Bytes;
+use serde_json::{Value, json};
+
+use super::answer::completes;
+use super::cards::CONTEXT;
+use super::traced::Traced;
+use crate::parallel;
+
+/// Less of a difference than this is none: 1%.
+const WORTH: u64 = 100;
+
+/// A change of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its name in run.json, which the process acts on.
+    pub key: &'static str,
+    /// What it is.
+    pub name: &'static str,
+    /// How a user makes it.
+    pub instruction: &'static str,
+}
+
+/// The changes that can be tried on any script.
+pub const CHANGES: [Change; 4] = [
+    Change {
+        key: "autocast",
+        name: "bf16 autocast",
+        instruction: "with torch.autocast(\"cuda\", torch.bfloat16): around the model's forward pass",
+    },
+    Change {
+        key: "checkpointing",
+        name: "gradient checkpointing",
+        instruction: "model.gradient_checkpointing_enable()",
+    },
+    Change { key: "fused", name: "fused optimizer", instruction: "fused=True in the optimizer" },
+    Change {
+        key: "foreach",
+        name: "optimizer without foreach",
+        instruction: "foreach=False in the optimizer",
+    },
+];
+
+impl Change {
+    /// As run.json says it.
+    pub fn asked(&self) -> Value {
+        json!({ self.key: true })
+    }
+
+    /// What it leads to. `None` where the program has nothing to change.
+    pub fn outcome(&self, traced: &Traced, base: &Traced, allowed: Bytes) -> Option<PlannedOption> {
+        if traced.remarks.iter().any(|remark| remark.starts_with("not changed")) {
+            return None;
+        }
+        let failed = traced.failure.is_some();
+        let peaks = traced.peaks.filter(|_| !failed);
+        let had = base.peaks?;
+        if peaks.is_some_and(|peaks| peaks.reserved + Bytes(had.reserved.0 / WORTH) > had.reserved) {
+            return None;
+        }
+        Some(PlannedOption {
+            change: self.name.to_owned(),
+            instruction: self.instruction.to_owned(),
+            how: How::Planned,
+            peak_reserved: peaks.map(|peaks| peaks.reserved),
+            process: peaks.map(|peaks| peaks.reserved + CONTEXT),
+            fits: if failed { None } else { completes(traced, allowed).map(|(fits, _)| fits) },
+        })
+    }
+}
+
+/// The setting that needs the least memory of those that most often help, if it lowers the peak or makes it fit.
+pub fn setting(traced: &Traced, allowed: Bytes) -> Option<PlannedOption> {
+    let recording = traced.recording.as_ref()?;
+    let search = Search::new(recording, Some(allowed));
+    let candidates = parallel::evaluate_at_limit(&search, &search.shortlist());
+    let (recorded, others) = candidates.split_first()?;
+    let best = others.iter().min_by_key(|candidate| (!candidate.completes, candidate.peak_reserved))?;
+    let gain = recorded.peak_reserved.saturating_sub(best.peak_reserved);
+    let helps = (best.completes && !recorded.completes) || gain.0 > recorded.peak_reserved.0 / WORTH;
+    helps.then(|| PlannedOption {
+        change: best.options.to_string(),
+        instruction: format!("PYTORCH_CUDA_ALLOC_CONF={}", best.options),
+        how: How::Replayed,
+        peak_reserved: Some(best.peak_reserved),
+        process: Some(best.peak_reserved + CONTEXT),
+        fits: Some(best.completes),
+    })
+}
+
+/// Those that fit first, then by what they need.
+pub fn sort(options: &mut [PlannedOption]) {
+    options
+        .sort_by_key(|option| (option.fits != Some(true), option.peak_reserved.unwrap_or(Bytes(u64::MAX))));
+}
