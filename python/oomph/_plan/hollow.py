@@ -33,6 +33,9 @@ class Hollow:
         self.initialisers = {getattr(tensor, name) for name in _INITIALISERS if hasattr(tensor, name)}
         # The module's own functions of these names are others than the tensor's.
         self.initialisers |= {getattr(torch, name) for name in _INITIALISERS if hasattr(torch, name)}
+        # These call the tensor's inside themselves, where nobody looks.
+        init = torch.nn.init
+        self.initialisers |= {getattr(init, name) for name in dir(init) if name.endswith("_") and not name.endswith("__")}
         self.copies = {getattr(tensor, name) for name in _COPIES if hasattr(tensor, name)} | {torch.clone}
         self.factories = {getattr(torch, name) for name in _FACTORIES}
 

@@ -13,6 +13,10 @@ from .shadows import Shadows
 from .shapes import Shapes
 
 
+def _name(func: Any) -> str:
+    return getattr(func, "__name__", "")
+
+
 class Stage(TorchFunctionMode):  # type: ignore[misc]
     """Inside this mode large weights stay unfilled and small values are known."""
 
@@ -39,13 +43,16 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
         hollow = self._hollow
         if func in hollow.factories:
             return self._unfilled(func, args, kwargs)
-        if args and func in hollow.initialisers:
-            if hollow.is_large(args[0]):
-                return True, hollow.note(args[0])
+        if func in hollow.initialisers or (not args and "tensor" in kwargs and _name(func).endswith("_")):
+            # Functions of torch.nn.init are seen with their arguments by name; transformers puts its own in their
+            # place for a while, which call them.
+            target = args[0] if args else kwargs.get("tensor", kwargs.get("input"))
+            if hollow.is_large(target):
+                return True, hollow.note(target)
         elif args and hollow._storages and hollow.is_large(args[0]) and hollow.knows(args[0]):
             if func in hollow.copies:
                 return self._copied(func, args, kwargs)
-            name = getattr(func, "__name__", "")
+            name = _name(func)
             if name.endswith("_") and not name.endswith("__") and name not in ("requires_grad_", "share_memory_"):
                 # In place on what has no contents: nothing to do, unless its kind changes.
                 return (name not in ("set_", "resize_", "t_", "transpose_", "squeeze_", "unsqueeze_", "detach_")), args[0]

@@ -1,6 +1,6 @@
 //! Changes that are tried: settings by replay, the program's own ways by running it again.
 
-use oomph_diagnose::tune::Search;
+use oomph_diagnose::tune::{Candidate, Search};
 use oomph_report::plan::{How, PlannedOption};
 use oomph_trace::Bytes;
 use serde_json::{Value, json};
@@ -78,7 +78,13 @@ pub fn setting(traced: &Traced, allowed: Bytes) -> Option<PlannedOption> {
     let search = Search::new(recording, Some(allowed));
     let candidates = parallel::evaluate_at_limit(&search, &search.shortlist());
     let (recorded, others) = candidates.split_first()?;
-    let best = others.iter().min_by_key(|candidate| (!candidate.completes, candidate.peak_reserved))?;
+    // Collecting garbage needs a limit: one that is too small for it says nothing of the peak.
+    let sound =
+        |candidate: &&Candidate| candidate.completes || candidate.options.garbage_collection_threshold == 0.0;
+    let best = others
+        .iter()
+        .filter(sound)
+        .min_by_key(|candidate| (!candidate.completes, candidate.peak_reserved))?;
     let gain = recorded.peak_reserved.saturating_sub(best.peak_reserved);
     let helps = (best.completes && !recorded.completes) || gain.0 > recorded.peak_reserved.0 / WORTH;
     helps.then(|| PlannedOption {
