@@ -169,7 +169,9 @@ impl Node {
             number::GRAPH_ENGINES => wide(1),
             number::ENGINE_INDEX => wide(0),
             // Choices and notes of an engine, of which it has none.
-            301 | 302 | 304 | 403 | 404 | 1302..=1306 => Value::Nodes(Vec::new()),
+            301 | 302 | 403 | 404 | 1302..=1306 => Value::Nodes(Vec::new()),
+            // Shared memory, of which every multiprocessor has enough.
+            304 => Value::Plain(vec![0; 4]),
             // The plan in JSON: an empty one, with the end that C wants.
             405 => Value::Plain(b"{}\0".to_vec()),
             _ => return None,
