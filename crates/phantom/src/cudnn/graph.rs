@@ -7,8 +7,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use super::store::Store;
-use super::{BAD_PARAM, Handle, attention, unknown, workspaces};
-use crate::code::{Code, SUCCESS, put};
+use super::{BAD_PARAM, Handle, attention, offer, put, unknown, workspaces};
+use crate::code::{Code, SUCCESS};
 use crate::cudnn::descriptors::Tensor;
 use crate::cudnn::problem::{Convolution, Direction};
 
@@ -283,11 +283,9 @@ pub(crate) unsafe extern "C" fn cudnnBackendGetAttribute(
             nodes.len()
         }
     };
-    if count.is_null() {
-        return SUCCESS;
-    }
-    // SAFETY: the caller's pointer.
-    unsafe { put(count, i64::try_from(found).unwrap_or(0)) }
+    // SAFETY: the caller's pointer, which may be null.
+    unsafe { offer(count, i64::try_from(found).unwrap_or(0)) };
+    SUCCESS
 }
 
 #[cfg(test)]
