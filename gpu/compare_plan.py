@@ -3,8 +3,11 @@
     python gpu/compare_plan.py "job.py --model resnet18 --batch 64" real.pickle [--library target/release/liboomph_phantom.so]
 
 prints the peaks of both, the first differences between the two sequences of allocations, and a table of the allocations
-that one has and the other lacks. `--conv` prints instead one JSON line for each allocation that the real run made inside
-a convolution, with the convolution: what cuDNN worked in.
+that one has and the other lacks.
+
+    python gpu/compare_plan.py job.py results.jsonl --only resnet
+
+where results.jsonl has the arguments and the measured peaks of many jobs of one script, prints a table of errors.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ import json
 import os
 import pathlib
 import pickle
-import re
 import shlex
 import subprocess
+import statistics
 import sys
 import tempfile
 from collections import Counter
@@ -27,13 +30,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PEAKS = ("peak_requested", "peak_allocated", "peak_reserved")
 Event = dict[str, Any]
 
-# Runs a script as a user would, with a history of allocations, and writes both down. Each convolution that the library
-# is asked about stands on standard error between two numbers of events.
+# Runs a script as a user would, with a history of allocations, and writes both down.
 RUNNER = """
 import json, os, pickle, runpy, sys
 import torch
 out, sys.argv = sys.argv[1], sys.argv[2:]
-torch.cuda.memory._record_memory_history(context=None if os.environ.get("OOMPH_COMPARE_BARE") else "alloc", stacks="python", max_entries=10**7)
+torch.cuda.memory._record_memory_history(context="alloc", stacks="python", max_entries=10**7)
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
 runpy.run_path(sys.argv[0], run_name="__main__")
 stats = torch.cuda.memory_stats()
@@ -44,16 +46,17 @@ with open(out, "wb") as file:
 """
 
 
-def run(job: str, library: pathlib.Path, card: str) -> tuple[dict[str, Any], str]:
-    """The job's snapshot on the phantom, and what it said."""
+def run(job: str, library: pathlib.Path, card: str) -> dict[str, Any]:
+    """The job's snapshot on the phantom."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "phantom.pickle")
-        environment = {**os.environ, "LD_PRELOAD": str(library), "OOMPH_PHANTOM": card, "OOMPH_PHANTOM_LOG": "conv"}
+        environment = {**os.environ, "LD_PRELOAD": str(library), "OOMPH_PHANTOM": card}
         command = [sys.executable, "-c", RUNNER, str(out), *shlex.split(job)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if not out.exists():
-            sys.exit(f"compare_plan: the job failed on the phantom:\n{done.stderr[-2000:]}")
-        return pickle.loads(out.read_bytes()), done.stderr
+            raise RuntimeError(f"the job failed on the phantom:\n{done.stderr[-2000:]}")
+        snapshot: dict[str, Any] = pickle.loads(out.read_bytes())
+        return snapshot
 
 
 def allocations(snapshot: dict[str, Any]) -> list[Event]:
@@ -85,27 +88,61 @@ def table(found: list[tuple[str, int, Event]]) -> None:
         print(f"{sign:2}{times:6} {size:14}  {where}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("job", help="the script and its arguments, as one word")
-    parser.add_argument("real", type=pathlib.Path, help="a recording of it on a real GPU")
-    parser.add_argument("--library", type=pathlib.Path, default=ROOT / "target/release/liboomph_phantom.so")
-    parser.add_argument("--card", default="", help="as OOMPH_PHANTOM describes it; an H200")
-    options = parser.parse_args()
-    with options.real.open("rb") as file:
-        real = pickle.load(file)
-    ours, _ = run(options.job, options.library, options.card)
+def percent(found: int, measured: int) -> float:
+    return 100 * (found / measured - 1)
+
+
+def compare(options: argparse.Namespace) -> None:
+    """One job, allocation by allocation."""
+    real = pickle.loads(options.real.read_bytes())
+    ours = run(options.job, options.library, options.card)
     device = next(iter(real.get("oomph", {}).get("devices", [])), {})
     for peak in PEAKS:
         measured, found = device.get(peak), ours["peaks"][peak]
-        error = f"{100 * (found / measured - 1):+.3f}%" if measured else "not recorded"
+        error = f"{percent(found, measured):+.3f}%" if measured else "not recorded"
         print(f"{peak}: phantom {found}, real {measured}, {error}")
-    found = differences(allocations(real), allocations(ours))
-    print(f"\nfirst of {len(found)} differences:")
-    for sign, at, event in found[:20]:
+    lacking = differences(allocations(real), allocations(ours))
+    print(f"\nfirst of {len(lacking)} differences:")
+    for sign, at, event in lacking[:20]:
         print(f"{sign} allocation {at}: {event['size']} bytes, {place(event)}")
     print()
-    table(found)
+    table(lacking)
+
+
+def survey(options: argparse.Namespace) -> None:
+    """The errors of many jobs."""
+    errors: dict[str, list[float]] = {peak: [] for peak in PEAKS}
+    print("| job | requested | allocated | reserved |\n| --- | ---: | ---: | ---: |")
+    for line in options.real.read_text().splitlines():
+        measured = json.loads(line)
+        if options.only not in measured["args"] or not measured.get(PEAKS[0]):
+            continue
+        try:
+            peaks = run(f"{options.job} {measured['args']}", options.library, options.card)["peaks"]
+        except RuntimeError as error:
+            print(f"| {measured['args']} | {str(error).splitlines()[-1]} | | |", flush=True)
+            continue
+        row = [percent(peaks[peak], measured[peak]) for peak in PEAKS]
+        for peak, error in zip(PEAKS, row, strict=True):
+            errors[peak].append(error)
+        print(f"| {measured['args']} | " + " | ".join(f"{error:+.3f}%" for error in row) + " |", flush=True)
+    for peak, found in errors.items():
+        sizes = sorted(map(abs, found))
+        if sizes:
+            high = sizes[min(len(sizes) - 1, int(0.95 * len(sizes)))]
+            middle = statistics.median(sizes)
+            print(f"{peak}: {len(sizes)} jobs, median {middle:.3f}%, 95th percentile {high:.3f}%, lowest {min(found):+.3f}%")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("job", help="the script and its arguments, as one word; for a table the script alone")
+    parser.add_argument("real", type=pathlib.Path, help="a recording of it on a real GPU, or the results of many jobs")
+    parser.add_argument("--only", default="", help="of many jobs, those whose arguments contain this")
+    parser.add_argument("--library", type=pathlib.Path, default=ROOT / "target/release/liboomph_phantom.so")
+    parser.add_argument("--card", default="", help="as OOMPH_PHANTOM describes it; an H200")
+    options = parser.parse_args()
+    survey(options) if options.real.suffix == ".jsonl" else compare(options)
 
 
 if __name__ == "__main__":
