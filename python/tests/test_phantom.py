@@ -151,7 +151,7 @@ print(tuple(y.shape), all(p.grad.shape == p.shape for p in net.parameters()))
         (
             "o = torch.ones(2, device='cuda'); i = torch.tensor([0, 1, 2], device='cuda')\n"
             "torch.sparse_csr_tensor(i, i[:2], o, (2, 2)) @ torch.ones(2, 2, device='cuda')",
-            "cusparseCreate",
+            "cusparseCreateCsr",
             "cuSPARSE",
         ),
     ],
