@@ -70,8 +70,8 @@ def others(choose: random.Random, count: int) -> Iterator[Shape]:
         yield channels, size, size, filters, kernel, kernel, stride, stride, pad, pad, dilation, dilation, 1
 
 
-def jobs(choose: random.Random) -> Iterator[Job]:
-    """What to measure, the most useful first."""
+def jobs(choose: random.Random, done: int) -> Iterator[Job]:
+    """What to measure, the most useful first; without the shapes of models that an earlier run came to."""
     known = shapes()
     main = [*itertools.product(("fp32", "fp16"), ("first",), (8, 16, 32, 64, 128), known)]
     rest: list[Job] = [*itertools.product(("bf16",), ("first",), (16, 64), choose.sample(known, len(known) // 5))]
@@ -80,7 +80,7 @@ def jobs(choose: random.Random) -> Iterator[Job]:
     rest += itertools.product(("fp32", "fp16"), ("first",), (2, 16, 64), others(choose, 400))
     choose.shuffle(main)
     choose.shuffle(rest)
-    for first, second in itertools.zip_longest(main, rest):
+    for first, second in itertools.zip_longest(main[done:], [] if done else rest):
         yield from (job for job in (first, second) if job is not None)
 
 
@@ -155,13 +155,14 @@ def small() -> Iterator[Callable[[], dict[str, object]]]:
         yield lambda a=arguments: recurrent(*a)  # type: ignore[misc]
 
 
-def measure(seconds: float) -> None:
+def measure(seconds: float, done: int) -> None:
     start = time.monotonic()
     torch.zeros(1, device="cuda")
     state = torch._cudnn_init_dropout_state(0.5, True, 0, dtype=torch.uint8, device="cuda")  # type: ignore[attr-defined]
     print(json.dumps({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "dropout": bytes_of(state)}))
     del state
-    work = itertools.chain(small(), ((lambda j=job: convolution(j)) for job in jobs(random.Random(0))))
+    convolutions = ((lambda j=job: convolution(j)) for job in jobs(random.Random(0), done))
+    work = itertools.chain([] if done else small(), convolutions)
     failed = 0
     for number, ask in enumerate(work):
         if time.monotonic() - start > seconds:
@@ -177,6 +178,7 @@ def measure(seconds: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=225, help="stop after this time")
+    parser.add_argument("--done", type=int, default=0, help="how many shapes of models an earlier run came to")
     parser.add_argument("--collect", action="store_true", help="make gpu/convolutions.csv again")
     options = parser.parse_args()
-    collect() if options.collect else measure(options.seconds)
+    collect() if options.collect else measure(options.seconds, options.done)
