@@ -155,6 +155,21 @@ def small() -> Iterator[Callable[[], dict[str, object]]]:
         yield lambda a=arguments: recurrent(*a)  # type: ignore[misc]
 
 
+def condense(files: list[pathlib.Path]) -> None:
+    """Writes the measured convolutions as the phantom's table: one line for each shape, with its batches."""
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    head = next(line for line in lines if "gpu" in line)
+    print(f"# What cuDNN {head['cudnn']} works in on one {head['gpu']}, by PyTorch {head['torch']}; made by gpu/measure_cudnn.py.")
+    print(f"# type layout {' '.join(COLUMNS)}: batch and bytes forward, of the input's and of the filter's gradient; ...")
+    table: dict[tuple[object, ...], dict[int, list[int]]] = {}
+    for line in (line for line in lines if "conv" in line):
+        kind, layout, batch, *shape = line["conv"]
+        table.setdefault((kind, layout, *shape), {})[batch] = line["bytes"]
+    for key, batches in sorted(table.items()):
+        print(" ".join(map(str, key)), end=":")
+        print(";".join(" ".join(map(str, (batch, *found))) for batch, found in sorted(batches.items())))
+
+
 def measure(seconds: float, done: int) -> None:
     start = time.monotonic()
     torch.zeros(1, device="cuda")
@@ -180,5 +195,11 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=225, help="stop after this time")
     parser.add_argument("--done", type=int, default=0, help="how many shapes of models an earlier run came to")
     parser.add_argument("--collect", action="store_true", help="make gpu/convolutions.csv again")
+    parser.add_argument("--table", type=pathlib.Path, nargs="+", help="make the phantom's table of these answers")
     options = parser.parse_args()
-    collect() if options.collect else measure(options.seconds, options.done)
+    if options.table:
+        condense(options.table)
+    elif options.collect:
+        collect()
+    else:
+        measure(options.seconds, options.done)

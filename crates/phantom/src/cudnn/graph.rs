@@ -328,7 +328,7 @@ mod tests {
             NODES.get(operation).and_then(|node| node.convolution()).expect("it is a convolution");
         assert_eq!(convolution.input.dims, [8, 3, 9, 9]);
         assert_eq!(convolution.strides, [2, 2]);
-        assert_eq!((convolution.filter.data_type, convolution.output.elements()), (2, 800));
+        assert_eq!((convolution.filter.data_type, convolution.output.dims), (2, vec![8, 4, 5, 5]));
     }
 
     #[test]
