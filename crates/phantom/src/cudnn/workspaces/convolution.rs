@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_convolution_of_single_precision_copies_its_operands() {
-        let operands = |batch| 2 * 4 * batch * 64 * 56 * 56 + 4 * 64 * 64 * 9;
+        let operands = |batch: u64| 2 * 4 * batch * 64 * 56 * 56 + 4 * 64 * 64 * 9;
         assert_eq!(workspace(&layer(Direction::Forward, 64)), operands(64) + 147);
         assert_eq!(workspace(&layer(Direction::Forward, 65)), operands(65) + 147);
         assert!(workspace(&layer(Direction::Filter, 64)) >= operands(64));
