@@ -1,7 +1,7 @@
 //! What convolutions work in.
 
 use super::measured::{Shape, nearest};
-use super::parts::Operands;
+use super::parts::{Operands, Parts};
 use crate::cudnn::problem::{Convolution, Direction};
 
 /// The workspace of the engine that cuDNN would choose.
@@ -15,17 +15,38 @@ pub(crate) fn workspace(asked: &Convolution) -> u64 {
     bytes
 }
 
-/// What the nearest measured convolution would work in if it had these operands; nothing where none is comparable.
+/// How many measured convolutions are heard.
+const HEARD: usize = 5;
+
+/// What an engine works in with these operands: the engine that the nearest measured convolutions agree on, each with a
+/// weight that falls with its distance. One that was measured itself is answered as measured; where none is comparable,
+/// with nothing.
 fn estimate(asked: &Convolution) -> u64 {
     let (shape, batch) = (Shape::of(asked), asked.input.dim(0));
-    let Some(measured) = nearest(&shape, batch) else { return 0 };
-    let bytes = match asked.direction {
-        Direction::Forward => measured.bytes[0],
-        Direction::Data => measured.bytes[1],
-        Direction::Filter => measured.bytes[2],
+    let direction = match asked.direction {
+        Direction::Forward => 0,
+        Direction::Data => 1,
+        Direction::Filter => 2,
     };
-    let parts = Operands::of(&measured.shape, measured.batch).explain(bytes);
-    Operands::of(&shape, batch).compose(parts)
+    let near = nearest(&shape, batch, HEARD);
+    if let Some((distance, measured)) = near.first()
+        && *distance == 0.0
+    {
+        return measured.bytes[direction];
+    }
+    let engines: Vec<(f64, Parts)> = near
+        .iter()
+        .map(|(distance, measured)| {
+            let operands = Operands::of(&measured.shape, measured.batch);
+            (1.0 / (0.1 + distance), operands.explain(measured.bytes[direction]))
+        })
+        .collect();
+    let votes = |parts: Parts| -> f64 {
+        engines.iter().filter(|(_, other)| parts.is_like(*other)).map(|(weight, _)| weight).sum()
+    };
+    // Of engines that are equally likely the nearest is taken, which `max_by` finds last when read backwards.
+    let chosen = engines.iter().rev().max_by(|one, other| votes(one.1).total_cmp(&votes(other.1)));
+    chosen.map_or(0, |(_, parts)| Operands::of(&shape, batch).compose(*parts))
 }
 
 /// Whether each question about a convolution is to be shown.

@@ -42,9 +42,9 @@ pub(crate) struct Measured {
     pub(crate) bytes: [u64; 3],
 }
 
-/// Only half as many elements as fit 16 bytes need no padding.
+/// Whether channels do not fill whole units of 16 bytes.
 fn is_padded(channels: u64, data_type: i32) -> bool {
-    channels % (16 / bytes_of(data_type).clamp(1, 8)) != 0
+    !channels.is_multiple_of(16 / bytes_of(data_type).clamp(1, 8))
 }
 
 impl Shape {
@@ -166,16 +166,19 @@ fn table() -> &'static [Measured] {
     })
 }
 
-/// The measured convolution that is nearest to this one.
-pub(crate) fn nearest(shape: &Shape, batch: u64) -> Option<&'static Measured> {
+/// The measured convolutions that are nearest to this one, with their distances, nearest first.
+pub(crate) fn nearest(shape: &Shape, batch: u64, count: usize) -> Vec<(f64, &'static Measured)> {
     let distance = |measured: &Measured| {
         let apart = shape.distance(&measured.shape)?;
         let batches = ((batch.max(1) as f64) / (measured.batch.max(1) as f64)).log2().abs();
         // Another batch of the same shape tells more than the same batch of another shape.
-        Some(apart + batches * if apart < 0.1 { 0.3 } else { 1.0 })
+        Some(apart + batches * if apart < 0.1 { 0.5 } else { 1.0 })
     };
-    let near = table().iter().filter_map(|measured| Some((distance(measured)?, measured)));
-    near.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, measured)| measured)
+    let mut near: Vec<_> =
+        table().iter().filter_map(|measured| Some((distance(measured)?, measured))).collect();
+    near.sort_by(|one, other| one.0.total_cmp(&other.0));
+    near.truncate(count);
+    near
 }
 
 #[cfg(test)]
@@ -192,8 +195,9 @@ mod tests {
     #[test]
     fn a_measured_convolution_is_nearest_to_itself() {
         for measured in table().iter().step_by(97) {
-            let found = nearest(&measured.shape, measured.batch).expect("there is one");
-            assert_eq!((&found.shape, found.batch), (&measured.shape, measured.batch));
+            let found = nearest(&measured.shape, measured.batch, 1);
+            let [(distance, found)] = found.as_slice() else { panic!("one was asked for") };
+            assert_eq!((&found.shape, found.batch, *distance), (&measured.shape, measured.batch, 0.0));
         }
     }
 }

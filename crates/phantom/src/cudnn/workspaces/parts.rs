@@ -28,6 +28,19 @@ pub(crate) enum Parts {
 /// What is too little to be a copy of anything that matters.
 const SMALL: u64 = 4096;
 
+impl Parts {
+    /// Whether both are of one engine, as far as can be told.
+    pub(crate) fn is_like(self, other: Self) -> bool {
+        let without = |parts| match parts {
+            Self::PartialSums { besides } => (None, besides > SMALL),
+            Self::Copies { input, filter, output, besides } => {
+                (Some((input, filter, output)), besides > SMALL)
+            }
+        };
+        without(self) == without(other)
+    }
+}
+
 impl Operands {
     pub(crate) fn of(shape: &Shape, batch: u64) -> Self {
         let width = bytes_of(shape.data_type).max(1);
