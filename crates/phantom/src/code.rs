@@ -8,6 +8,7 @@ pub(crate) type Code = i32;
 pub(crate) const SUCCESS: Code = 0;
 pub(crate) const INVALID_VALUE: Code = 1;
 pub(crate) const OUT_OF_MEMORY: Code = 2;
+pub(crate) const INVALID_DEVICE: Code = 101;
 pub(crate) const NOT_FOUND: Code = 500;
 pub(crate) const NOT_SUPPORTED: Code = 801;
 
@@ -37,6 +38,7 @@ pub(crate) fn words(code: Code) -> (&'static std::ffi::CStr, &'static std::ffi::
         SUCCESS => (c"cudaSuccess", c"no error"),
         INVALID_VALUE => (c"cudaErrorInvalidValue", c"invalid argument"),
         OUT_OF_MEMORY => (c"cudaErrorMemoryAllocation", c"out of memory"),
+        INVALID_DEVICE => (c"cudaErrorInvalidDevice", c"invalid device ordinal"),
         NOT_FOUND => (c"cudaErrorSymbolNotFound", c"named symbol not found"),
         NOT_SUPPORTED => (
             c"cudaErrorNotSupported",

@@ -1,6 +1,7 @@
 //! The card's memory: addresses that nothing lies behind, counted to the byte.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::card::card;
@@ -10,80 +11,49 @@ const BASE: u64 = 0x3000_0000_0000;
 const END: u64 = 0x3f00_0000_0000;
 /// What the driver hands memory out in.
 const GRANULE: u64 = 2 << 20;
-/// What the driver takes address space in. Of the first such chunk its context holds a quarter.
-const CHUNK: u64 = 32 << 20;
 
-/// What is handed out: length by address.
-///
-/// PyTorch decides between cached blocks of equal size by their address, so addresses follow the driver's pattern:
-/// chunks from high to low, the rest of a chunk serving later requests, what was given back reused first.
+/// What addresses are reserved in. On a real card each reservation lies below the one before, and what is handed out
+/// fills it from its beginning; PyTorch prefers the lower of two blocks of one size, so that is kept here.
+const RESERVATION: u64 = 32 << 20;
+
+/// What is handed out: length by address, and the reservations it lies in, newest last.
 struct Space {
     held: BTreeMap<u64, u64>,
-    holes: BTreeMap<u64, u64>,
-    by_length: BTreeSet<(u64, u64)>,
-    bottom: u64,
+    reserved: Vec<Range<u64>>,
     used: u64,
 }
 
-static SPACE: Mutex<Space> = Mutex::new(Space {
-    held: BTreeMap::new(),
-    holes: BTreeMap::new(),
-    by_length: BTreeSet::new(),
-    bottom: END,
-    used: 0,
-});
-
-impl Space {
-    /// An address for `length` bytes: in the smallest hole that holds them, else at the bottom.
-    fn place(&mut self, length: u64) -> Option<u64> {
-        if self.bottom == END {
-            self.bottom -= CHUNK;
-            self.dig(self.bottom + CHUNK / 4, CHUNK - CHUNK / 4);
-        }
-        let hole = self.by_length.range((length, 0)..).next().copied();
-        let (whole, address) = match hole {
-            Some((whole, address)) => {
-                self.fill(address);
-                (whole, address)
-            }
-            None => {
-                let whole = length.checked_next_multiple_of(CHUNK)?;
-                self.bottom = self.bottom.checked_sub(whole).filter(|bottom| *bottom >= BASE)?;
-                (whole, self.bottom)
-            }
-        };
-        if whole > length {
-            self.dig(address + length, whole - length);
-        }
-        Some(address)
-    }
-
-    /// A range that is not lent from here on, joined with those it touches.
-    fn dig(&mut self, mut address: u64, mut length: u64) {
-        if let Some((below, size)) = self.holes.range(..address).next_back().map(|(at, size)| (*at, *size))
-            && below + size == address
-        {
-            self.fill(below);
-            (address, length) = (below, size + length);
-        }
-        if let Some(size) = self.fill(address + length) {
-            length += size;
-        }
-        self.holes.insert(address, length);
-        self.by_length.insert((length, address));
-    }
-
-    /// The hole at an address is one no more.
-    fn fill(&mut self, address: u64) -> Option<u64> {
-        let length = self.holes.remove(&address)?;
-        self.by_length.remove(&(length, address));
-        Some(length)
-    }
-}
+static SPACE: Mutex<Space> = Mutex::new(Space { held: BTreeMap::new(), reserved: Vec::new(), used: 0 });
 
 fn space() -> MutexGuard<'static, Space> {
     // A thread that died while it held the lock left whole numbers behind: each change is one assignment.
     SPACE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Space {
+    /// The first gap of this length in a reservation.
+    fn gap(&self, within: &Range<u64>, length: u64) -> Option<u64> {
+        let mut from = within.start;
+        for (address, held) in self.held.range(within.clone()) {
+            if address - from >= length {
+                break;
+            }
+            from = address + held;
+        }
+        (within.end.saturating_sub(from) >= length).then_some(from)
+    }
+
+    /// An address for this length: in the newest reservation with room, or in one below all others.
+    fn address(&mut self, length: u64) -> Option<u64> {
+        if let Some(address) = self.reserved.iter().rev().find_map(|within| self.gap(within, length)) {
+            return Some(address);
+        }
+        let end = self.reserved.last().map_or(END, |last| last.start);
+        let start =
+            end.checked_sub(length.checked_next_multiple_of(RESERVATION)?).filter(|start| *start >= BASE)?;
+        self.reserved.push(start..end);
+        Some(start)
+    }
 }
 
 /// Takes memory; `None` where the card has no more.
@@ -94,7 +64,7 @@ pub(crate) fn take(size: u64) -> Option<u64> {
     if length > most.saturating_sub(space.used) {
         return None;
     }
-    let address = space.place(length)?;
+    let address = space.address(length)?;
     space.used += length;
     space.held.insert(address, length);
     Some(address)
@@ -105,7 +75,6 @@ pub(crate) fn give(address: u64) -> bool {
     let mut space = space();
     let Some(length) = space.held.remove(&address) else { return false };
     space.used -= length;
-    space.dig(address, length);
     true
 }
 
@@ -133,24 +102,12 @@ mod tests {
         assert!(is_of_the_card(first));
         assert_eq!(info().0, total - (2 << 20));
         assert!(take(card().total).is_none());
+        let (beside, below) =
+            (take(20 << 20).expect("there is room"), take(12 << 20).expect("there is room"));
+        assert_eq!((beside - first, first - below), (2 << 20, 32 << 20));
+        assert!(give(beside) && give(below));
         assert!(give(first));
         assert!(!give(first));
         assert_eq!(info().0, total);
-    }
-
-    #[test]
-    fn addresses_go_down_by_chunks_and_gaps_are_used_first() {
-        let mut space = Space {
-            held: BTreeMap::new(),
-            holes: BTreeMap::new(),
-            by_length: BTreeSet::new(),
-            bottom: END,
-            used: 0,
-        };
-        let mut mib = |length: u64| (END - space.place(length << 20).expect("there is room")) >> 20;
-        // The context's chunk has 24 MiB left, then chunks follow downwards.
-        assert_eq!([mib(20), mib(20), mib(40), mib(12), mib(4), mib(2)], [24, 64, 128, 44, 4, 88]);
-        space.dig(END - (128 << 20), 40 << 20);
-        assert_eq!(space.holes.get(&(END - (128 << 20))), Some(&(40 << 20)), "{:?}", space.holes);
     }
 }

@@ -126,7 +126,7 @@ pub(crate) unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> Code {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaSetDevice(device: c_int) -> Code {
     if device != 0 {
-        return code::fail(101);
+        return code::fail(code::INVALID_DEVICE);
     }
     DEVICE.set(device);
     SUCCESS
@@ -195,7 +195,7 @@ pub(crate) unsafe extern "C" fn cudaDeviceGetAttribute(
     device: c_int,
 ) -> Code {
     if device != 0 {
-        return code::fail(101);
+        return code::fail(code::INVALID_DEVICE);
     }
     // SAFETY: the caller's pointer.
     unsafe { put(at, crate::driver::attribute(attribute)) }

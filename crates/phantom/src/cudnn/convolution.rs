@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_void};
 use super::descriptors::{Tensor, filter, movement, tensor};
 use super::problem::{Convolution, Direction};
 use super::workspaces::convolution::workspace;
-use super::{BAD_PARAM, Handle, size};
-use crate::code::{Code, SUCCESS, put};
+use super::{BAD_PARAM, Handle, put, size};
+use crate::code::{Code, SUCCESS};
 
 /// `cudnnConvolutionFwdAlgoPerf_t` and its two likes.
 #[repr(C)]

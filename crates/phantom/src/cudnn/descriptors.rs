@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 
 use super::store::Store;
-use super::{BAD_PARAM, Handle, NOT_SUPPORTED};
-use crate::code::{Code, SUCCESS, put};
+use super::{BAD_PARAM, Handle, NOT_SUPPORTED, offer, put};
+use crate::code::{Code, SUCCESS};
 
 /// The shape of a tensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,8 +145,10 @@ pub(crate) unsafe extern "C" fn cudnnGetTensorNdDescriptor(
     unsafe {
         write(dims, room, &shape.dims);
         write(strides, room, &shape.strides);
-        put(data_type, shape.data_type).max(put(count, c_int::try_from(shape.dims.len()).unwrap_or(0)))
+        offer(data_type, shape.data_type);
+        offer(count, c_int::try_from(shape.dims.len()).unwrap_or(0));
     }
+    SUCCESS
 }
 
 /// A filter's shape.
@@ -177,10 +179,11 @@ pub(crate) unsafe extern "C" fn cudnnGetFilterNdDescriptor(
     // SAFETY: the caller's pointers, and its array of `room` ints.
     unsafe {
         write(dims, room, &shape.dims);
-        put(data_type, shape.data_type)
-            .max(put(format, shape.format))
-            .max(put(count, c_int::try_from(shape.dims.len()).unwrap_or(0)))
+        offer(data_type, shape.data_type);
+        offer(format, shape.format);
+        offer(count, c_int::try_from(shape.dims.len()).unwrap_or(0));
     }
+    SUCCESS
 }
 
 /// How a filter moves.

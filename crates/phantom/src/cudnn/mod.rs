@@ -14,7 +14,7 @@ mod workspaces;
 
 use std::ffi::{c_int, c_void};
 
-use crate::code::{Code, log, put};
+use crate::code::{Code, SUCCESS, log};
 use crate::library::succeed;
 use crate::order;
 
@@ -29,6 +29,30 @@ const NOT_SUPPORTED: Code = 3000;
 fn unknown(name: &str) -> Code {
     log(name);
     NOT_SUPPORTED
+}
+
+/// Writes an answer where the caller wants it.
+///
+/// # Safety
+/// `at` is null or points to memory for a `T` that the caller owns; the signatures of cuDNN's functions promise that.
+unsafe fn put<T>(at: *mut T, value: T) -> Code {
+    if at.is_null() {
+        return BAD_PARAM;
+    }
+    // SAFETY: not null, and the caller of this function vouches for the rest.
+    unsafe { at.write_unaligned(value) };
+    SUCCESS
+}
+
+/// Writes an answer that the caller may not want.
+///
+/// # Safety
+/// As for [`put`].
+unsafe fn offer<T>(at: *mut T, value: T) {
+    if !at.is_null() {
+        // SAFETY: as for `put`.
+        unsafe { put(at, value) };
+    }
 }
 
 /// Bytes of an element by `cudnnDataType_t`; zero for a type that is not known.

@@ -4,8 +4,8 @@ use std::ffi::c_int;
 
 use super::descriptors::{Tensor, tensor};
 use super::workspaces::normalization::{self, Pass};
-use super::{BAD_PARAM, Handle, size};
-use crate::code::{Code, put};
+use super::{BAD_PARAM, Handle, put, size};
+use crate::code::Code;
 
 /// `CUDNN_BATCHNORM_SPATIAL_PERSISTENT`.
 const PERSISTENT: c_int = 2;

@@ -32,16 +32,6 @@ pub(crate) struct Convolution {
 }
 
 impl Tensor {
-    /// How many elements it has.
-    pub(crate) fn elements(&self) -> u64 {
-        self.dims.iter().map(|dim| u64::try_from(*dim).unwrap_or(0)).product()
-    }
-
-    /// How many bytes its elements take.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.elements() * super::bytes_of(self.data_type)
-    }
-
     /// One dimension; 1 where it has none.
     pub(crate) fn dim(&self, at: usize) -> u64 {
         self.dims.get(at).map_or(1, |dim| u64::try_from(*dim).unwrap_or(0))
@@ -127,7 +117,6 @@ pub(crate) mod tests {
             convolution.to_string(),
             "filter bf16 nchw x=32x64x56x56 w=128x2x3x3 y=32x128x28x28 pad=1x1 stride=2x2 dilation=1x1 groups=32"
         );
-        assert_eq!(convolution.input.bytes(), 2 * 32 * 64 * 56 * 56);
         let last = Tensor { data_type: 0, dims: vec![2, 3, 4, 5], strides: vec![60, 1, 15, 3] };
         assert!(last.is_channels_last());
     }

@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_void};
 
 use super::descriptors::{Tensor, describe};
 use super::store::Store;
-use super::{BAD_PARAM, Handle, bytes_of, size};
-use crate::code::{Code, SUCCESS, put};
+use super::{BAD_PARAM, Handle, bytes_of, offer, put, size};
+use crate::code::{Code, SUCCESS};
 
 /// A recurrent network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -217,12 +217,8 @@ pub(crate) unsafe extern "C" fn cudnnGetRNNTempSpaceSizes(
     let (works_in, keeps) = network.spaces(&over, mode == 1);
     // SAFETY: the caller's pointers, each of which may be null.
     unsafe {
-        if !workspace.is_null() {
-            put(workspace, size(works_in));
-        }
-        if !reserve.is_null() {
-            put(reserve, size(keeps));
-        }
+        offer(workspace, size(works_in));
+        offer(reserve, size(keeps));
     }
     SUCCESS
 }
@@ -263,11 +259,12 @@ pub(crate) unsafe extern "C" fn cudnnGetRNNWeightParams(
         network.before(network.pseudo_layers(), 0) + (pseudo * network.biases() + matrix) * network.hidden;
     describe(matrix_shape, if has_matrix { shape(rows, columns) } else { Tensor::default() });
     describe(bias_shape, if has_bias { shape(network.hidden, 1) } else { Tensor::default() });
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller's pointers, each of which may be null.
     unsafe {
-        put(matrix_at, if has_matrix { place(network.before(pseudo, matrix)) } else { std::ptr::null() })
-            .max(put(bias_at, if has_bias { place(bias) } else { std::ptr::null() }))
+        offer(matrix_at, if has_matrix { place(network.before(pseudo, matrix)) } else { std::ptr::null() });
+        offer(bias_at, if has_bias { place(bias) } else { std::ptr::null() });
     }
+    SUCCESS
 }
 
 #[cfg(test)]
