@@ -51,6 +51,13 @@ impl Card {
         card
     }
 
+    /// What kernels are compiled for that run on it: PyTorch's builds have these, and a card takes the nearest below
+    /// its own. A library that is told another refuses to work.
+    pub(crate) fn architecture(&self) -> i32 {
+        let own = 10 * self.capability.0 + self.capability.1;
+        [120, 100, 90, 86, 80, 75, 70, 60].into_iter().find(|built| *built <= own).unwrap_or(50)
+    }
+
     /// Threads that fit on one multiprocessor.
     pub(crate) fn threads_per_processor(&self) -> i32 {
         match self.capability {
@@ -98,5 +105,7 @@ mod tests {
             }
         );
         assert_eq!(Card::parse(""), Card::parse("total=many;capability=9"));
+        let built = |capability: &str| Card::parse(&format!("capability={capability}")).architecture();
+        assert_eq!(["7.5", "8.9", "9.0", "10.3", "12.0"].map(built), [75, 86, 90, 100, 120]);
     }
 }

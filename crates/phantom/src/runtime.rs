@@ -442,8 +442,7 @@ pub(crate) unsafe extern "C" fn cudaFuncGetAttributes(at: *mut u8, _: *const c_v
     if at.is_null() {
         return code::fail(INVALID_VALUE);
     }
-    let (major, minor) = card().capability;
-    let architecture = 10 * major + minor;
+    let architecture = card().architecture().max(if version() >= 13_000 { 75 } else { 50 });
     // SAFETY: cudaFuncAttributes is longer than 64 bytes in every version; after three size_t come the threads of a
     // block, registers, the versions of the code, cache mode and dynamic shared memory, an int each.
     unsafe {

@@ -4,6 +4,9 @@ use oomph_diagnose::classes::ByClass;
 use oomph_diagnose::phases::Phase;
 use oomph_trace::Bytes;
 
+/// How the caveat begins of a card that another stands for.
+pub const ALIKE: &str = "seen on a card of another architecture (name it with --gpu to see it on its own)";
+
 /// The card that was asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedCard {

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from . import tracebacks
 from .asked import Asked, place
 
 # Steps in which no peak has grown, after which another is not worth its time.
@@ -47,11 +48,20 @@ class Planned:
         from .stage import Stage
 
         self._torch = torch
+        tracebacks.clean()
         attention.replace(torch)
         refusals.watch(torch, self.remarks)
         changes.apply(torch, self._changes, self.remarks)
+        torch.cuda._lazy_call(self._at_cuda)
         self._watch_backward(torch)
         Stage(self.asked).__enter__()
+
+    def _at_cuda(self) -> None:
+        from . import refusals
+
+        remark = refusals.unsupported(self._torch)
+        if remark is not None:
+            self.remarks.append(remark)
 
     def _watch_backward(self, torch: Any) -> None:
         """Gradients are computed on threads without Python lines: the line that waits for them is noted."""

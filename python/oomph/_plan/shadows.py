@@ -22,7 +22,7 @@ _FACTORIES = (
 _LIKES = ("ones_like", "zeros_like", "full_like", "randint_like", "rand_like", "randn_like")
 _NEWS = ("new_ones", "new_zeros", "new_full", "new_tensor")
 _RANDOM = ("randint", "randperm", "rand", "randn")
-_ASKS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__len__", "__contains__")
+_ASKS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__", "__format__", "__repr__", "__str__")
 _MOVES = ("to", "cuda", "cpu", "numpy", "__array__", "type")
 # Whether numbers are in order: the phantom's are taken to be.
 _SOUND = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
@@ -117,15 +117,26 @@ class Shadows:
     def _ask(self, func: Any, args: Any, kwargs: Any) -> Any:
         tensor = args[0]
         name = self._asks[func]
-        if not tensor.is_cuda or name == "__len__":
+        if not tensor.is_cuda:
             return func(*args, **kwargs)
         contents = self.of(tensor)
+        if name in ("__repr__", "__str__") or (name == "__format__" and tensor.dim() > 0):
+            return self._printed(tensor, contents)
         if contents is not None:
             return func(contents, *args[1:], **kwargs)
         self._asked.value(name.strip("_"))
         result = func(*args, **kwargs)
         # A number that can be divided by, and whose logarithm exists: as likely a loss as any.
+        if name == "__format__":
+            return format(1.0, *args[1:]) if tensor.is_floating_point() else result
         return 1.0 if name in ("item", "__float__", "tolist") and isinstance(result, float) else result
+
+    def _printed(self, tensor: Any, contents: Any) -> str:
+        """What a tensor on the card looks like: its contents where they are known, else its shape."""
+        if contents is None:
+            return f"tensor(..., device='{tensor.device}', size={tuple(tensor.shape)}, dtype={tensor.dtype})"
+        text = repr(contents)
+        return f"{text[:-1]}, device='{tensor.device}')" if text.endswith(")") else text
 
     def _move(self, func: Any, args: Any, kwargs: Any) -> Any:
         torch, source = self._torch, args[0]

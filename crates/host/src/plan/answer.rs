@@ -5,7 +5,7 @@ use std::path::Path;
 use oomph_diagnose::place::{Place, Places};
 use oomph_diagnose::tune::Search;
 use oomph_engine::recording::Recording;
-use oomph_report::plan::{PlanResult, PlannedAt};
+use oomph_report::plan::{ALIKE, PlanResult, PlannedAt};
 use oomph_trace::{Bytes, EventIdx};
 
 use super::cards::{Asked, CONTEXT};
@@ -59,7 +59,10 @@ pub fn of(script: &str, traced: &Traced, card: &Asked, seen_on: &Asked, limit: O
     if let Some(recording) = &traced.recording {
         describe(&mut result, recording, traced);
     }
-    result.caveats = caveats(traced, &result);
+    result.caveats = caveats(traced);
+    if card.capability != seen_on.capability {
+        result.caveats.push(format!("{ALIKE}: {} on the {}", card.short, seen_on.short));
+    }
     if let Some((class, text)) = &traced.failure {
         let first = text.lines().next().unwrap_or_default();
         let when = match traced.steps {
@@ -68,6 +71,10 @@ pub fn of(script: &str, traced: &Traced, card: &Asked, seen_on: &Asked, limit: O
         };
         let meaning = refusal::of(class, text).map_or_else(|| format!("{class}: {first}"), str::to_owned);
         result.why_not = Some(format!("the script failed {when}: {meaning}"));
+        // What was seen until then is no peak.
+        result.peaks = None;
+        result.at = PlannedAt::default();
+        result.by_class.clear();
         return result;
     }
     let Some(peaks) = result.peaks else {
@@ -135,7 +142,7 @@ fn place(recording: &Recording<'_>, event: EventIdx) -> Option<Place> {
     places.get(id).cloned()
 }
 
-fn caveats(traced: &Traced, result: &PlanResult) -> Vec<String> {
+fn caveats(traced: &Traced) -> Vec<String> {
     let mut caveats = traced.remarks.clone();
     let stopped = traced.stopped.as_deref();
     match stopped {
@@ -162,9 +169,6 @@ fn caveats(traced: &Traced, result: &PlanResult) -> Vec<String> {
             "lengths that depend on such values were taken to be the greatest possible at {}",
             named(&lengths)
         ));
-    }
-    if let Some(other) = &result.card.seen_on {
-        caveats.push(format!("seen on the {other}, whose kernels are taken to be chosen alike; name the card with --gpu to see it on that"));
     }
     caveats
 }

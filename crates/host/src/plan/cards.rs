@@ -75,7 +75,7 @@ impl Asked {
             total: self.total,
             capability: self.capability,
             context: CONTEXT,
-            seen_on: (self.capability != seen_on.capability).then(|| seen_on.short.clone()),
+            seen_on: (self.short != seen_on.short).then(|| seen_on.short.clone()),
         }
     }
 }

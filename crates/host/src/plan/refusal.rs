@@ -3,7 +3,7 @@
 /// What a failure of the script means: by the words of its exception.
 pub fn of(class: &str, text: &str) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|word| class.contains(word) || text.contains(word));
-    if has(&["invalid device ordinal", "CUDA device ordinal"]) {
+    if has(&["invalid device ordinal", "CUDA device ordinal", "GPU device may be out of range"]) {
         return Some("it asks for a second GPU, and a plan has one: run it with one process and cuda:0");
     }
     if has(&["NCCL", "ncclUniqueId", "ProcessGroupNCCL"]) {

@@ -7,7 +7,10 @@ use oomph_trace::Bytes;
 
 use super::style::{Align, Colour, paragraph, table};
 use crate::memory;
-use crate::plan::{PlanResult, PlannedVary};
+use crate::plan::{ALIKE, PlanResult, PlannedVary};
+
+/// That rows of the table stand for others.
+const ALIKE_IN_TABLE: &str = "the cards were seen on three of them, whose kernels are taken to be chosen alike: name one with --gpu to see it on its own";
 
 /// The report on one card.
 pub fn render(result: &PlanResult, colour: Colour) -> String {
@@ -179,12 +182,12 @@ pub fn cards(results: &[PlanResult], colour: Colour) -> String {
     }
     use Align::{Left, Right};
     table(&mut out, 2, &[Left, Right, Right, Left, Left, Right], &rows);
-    let mut said: Vec<&String> = Vec::new();
-    for result in results {
-        for note in result.why_not.iter().chain(&result.caveats) {
-            if !said.contains(&note) {
-                said.push(note);
-            }
+    // Each note once; that cards stand for others, in one for all.
+    let mut said: Vec<&str> = Vec::new();
+    for note in results.iter().flat_map(|result| result.why_not.iter().chain(&result.caveats)) {
+        let note = if note.starts_with(ALIKE) { ALIKE_IN_TABLE } else { note };
+        if !said.contains(&note) {
+            said.push(note);
         }
     }
     if let Some(at) = results.first().and_then(moment) {
