@@ -126,6 +126,9 @@ def convolutions(options: argparse.Namespace) -> None:
             break
         if size in marks:
             following = next((size for size in sizes[number + 1 :] if size not in marks), None)
+            if following is None:
+                # Nothing after it tells whether it was allocated at all.
+                break
             none = real[at] == following
             found.setdefault(marks[size], set()).add(0 if none else real[at])
             at += not none

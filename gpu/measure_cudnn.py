@@ -159,7 +159,8 @@ def condense(files: list[pathlib.Path]) -> None:
     """Writes the measured convolutions as the phantom's table: one line for each shape, with its batches."""
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     head = next(line for line in lines if "gpu" in line)
-    print(f"# What cuDNN {head['cudnn']} works in on one {head['gpu']}, by PyTorch {head['torch']}; made by gpu/measure_cudnn.py.")
+    print(f"# What cuDNN {head['cudnn']} works in on one {head['gpu']}, by PyTorch {head['torch']}; made by gpu/measure_cudnn.py,")
+    print("# and from recordings of training with torchvision's models on it, by gpu/compare_plan.py --convolutions.")
     print(f"# type layout {' '.join(COLUMNS)}: batch and bytes forward, of the input's and of the filter's gradient; ...")
     table: dict[tuple[object, ...], dict[int, list[int | None]]] = {}
     for line in (line for line in lines if "conv" in line):
