@@ -8,6 +8,8 @@ that one has and the other lacks.
     python gpu/compare_plan.py job.py results.jsonl --only resnet
 
 where results.jsonl has the arguments and the measured peaks of many jobs of one script, prints a table of errors.
+`--convolutions` prints instead what the real run's convolutions worked in, a JSON line each, as gpu/measure_cudnn.py does:
+on the phantom each convolution then works in a size of its own, which shows where its workspace stands in the recording.
 """
 
 from __future__ import annotations
@@ -46,17 +48,18 @@ with open(out, "wb") as file:
 """
 
 
-def run(job: str, library: pathlib.Path, card: str) -> dict[str, Any]:
-    """The job's snapshot on the phantom."""
+def run(job: str, library: pathlib.Path, card: str, log: str = "") -> dict[str, Any]:
+    """The job's snapshot on the phantom; `said` is what it wrote to standard error."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "phantom.pickle")
         environment = {**os.environ, "LD_PRELOAD": str(library), "OOMPH_PHANTOM": card}
+        if log:
+            environment["OOMPH_PHANTOM_LOG"] = log
         command = [sys.executable, "-c", RUNNER, str(out), *shlex.split(job)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if not out.exists():
             raise RuntimeError(f"the job failed on the phantom:\n{done.stderr[-2000:]}")
-        snapshot: dict[str, Any] = pickle.loads(out.read_bytes())
-        return snapshot
+        return {**pickle.loads(out.read_bytes()), "said": done.stderr}
 
 
 def allocations(snapshot: dict[str, Any]) -> list[Event]:
@@ -109,6 +112,43 @@ def compare(options: argparse.Namespace) -> None:
     table(lacking)
 
 
+def convolutions(options: argparse.Namespace) -> None:
+    """The workspaces of a real run's convolutions, as far as both runs allocate the same besides."""
+    ours = run(options.job, options.library, options.card, "conv-marks")
+    asked = [line.removeprefix("oomph conv: ") for line in ours["said"].splitlines() if line.startswith("oomph conv: ")]
+    marks = {int(size): question for question, _, size in (line.rpartition(" bytes=") for line in asked)}
+    sizes = [event["size"] for event in allocations(ours)]
+    real = [event["size"] for event in allocations(pickle.loads(options.real.read_bytes()))]
+    found: dict[str, set[int]] = {}
+    at = 0
+    for number, size in enumerate(sizes):
+        if at >= len(real):
+            break
+        if size in marks:
+            following = next((size for size in sizes[number + 1 :] if size not in marks), None)
+            if following is None:
+                # Nothing after it tells whether it was allocated at all.
+                break
+            none = real[at] == following
+            found.setdefault(marks[size], set()).add(0 if none else real[at])
+            at += not none
+        elif size == real[at]:
+            at += 1
+        else:
+            break
+    for question, answers in found.items():
+        direction, kind, layout, *rest = question.split(" ")
+        known = {key: [int(side) for side in value.split("x")] for key, value in (word.split("=") for word in rest)}
+        if len(answers) == 1 and len(known["x"]) == 4:
+            batch, *sides = known["x"]
+            filters, _, *kernel = known["w"]
+            moves = [*known["stride"], *known["pad"], *known["dilation"], *known["groups"]]
+            shape = [kind, {"nchw": "first", "nhwc": "last"}[layout], batch, *sides, filters, *kernel, *moves]
+            size = answers.pop()
+            bytes_found = [size if direction == name else None for name in ("forward", "data", "filter")]
+            print(json.dumps({"conv": shape, "bytes": bytes_found}))
+
+
 def survey(options: argparse.Namespace) -> None:
     """The errors of many jobs."""
     errors: dict[str, list[float]] = {peak: [] for peak in PEAKS}
@@ -141,7 +181,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="of many jobs, those whose arguments contain this")
     parser.add_argument("--library", type=pathlib.Path, default=ROOT / "target/release/liboomph_phantom.so")
     parser.add_argument("--card", default="", help="as OOMPH_PHANTOM describes it; an H200")
+    parser.add_argument("--convolutions", action="store_true", help="print what the real run's convolutions worked in")
     options = parser.parse_args()
+    if options.convolutions:
+        return convolutions(options)
     survey(options) if options.real.suffix == ".jsonl" else compare(options)
 
 

@@ -159,15 +159,17 @@ def condense(files: list[pathlib.Path]) -> None:
     """Writes the measured convolutions as the phantom's table: one line for each shape, with its batches."""
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     head = next(line for line in lines if "gpu" in line)
-    print(f"# What cuDNN {head['cudnn']} works in on one {head['gpu']}, by PyTorch {head['torch']}; made by gpu/measure_cudnn.py.")
+    print(f"# What cuDNN {head['cudnn']} works in on one {head['gpu']}, by PyTorch {head['torch']}; made by gpu/measure_cudnn.py,")
+    print("# and from recordings of training with torchvision's models on it, by gpu/compare_plan.py --convolutions.")
     print(f"# type layout {' '.join(COLUMNS)}: batch and bytes forward, of the input's and of the filter's gradient; ...")
-    table: dict[tuple[object, ...], dict[int, list[int]]] = {}
+    table: dict[tuple[object, ...], dict[int, list[int | None]]] = {}
     for line in (line for line in lines if "conv" in line):
         kind, layout, batch, *shape = line["conv"]
-        table.setdefault((kind, layout, *shape), {})[batch] = line["bytes"]
+        known = table.setdefault((kind, layout, *shape), {}).setdefault(batch, [None] * 3)
+        known[:] = [old if new is None else new for old, new in zip(known, line["bytes"], strict=True)]
     for key, batches in sorted(table.items()):
         print(" ".join(map(str, key)), end=":")
-        print(";".join(" ".join(map(str, (batch, *found))) for batch, found in sorted(batches.items())))
+        print(";".join(" ".join("-" if size is None else str(size) for size in (batch, *found)) for batch, found in sorted(batches.items())))
 
 
 def measure(seconds: float, done: int) -> None:

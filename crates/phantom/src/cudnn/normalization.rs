@@ -7,9 +7,6 @@ use super::workspaces::normalization::{self, Pass};
 use super::{BAD_PARAM, Handle, put, size};
 use crate::code::Code;
 
-/// `CUDNN_BATCHNORM_SPATIAL_PERSISTENT`.
-const PERSISTENT: c_int = 2;
-
 fn answer(input: Handle, at: *mut usize, bytes: impl FnOnce(&Tensor) -> u64) -> Code {
     let Some(input) = tensor(input) else { return BAD_PARAM };
     // SAFETY: the pointer that the caller of the function below gave for its answer.
@@ -20,7 +17,7 @@ fn answer(input: Handle, at: *mut usize, bytes: impl FnOnce(&Tensor) -> u64) -> 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     _: Handle,
-    mode: c_int,
+    _: c_int,
     _: c_int,
     input: Handle,
     _: Handle,
@@ -29,14 +26,14 @@ pub(crate) extern "C" fn cudnnGetBatchNormalizationForwardTrainingExWorkspaceSiz
     _: Handle,
     at: *mut usize,
 ) -> Code {
-    answer(input, at, |input| normalization::workspace(Pass::Forward, mode == PERSISTENT, input))
+    answer(input, at, |input| normalization::workspace(Pass::Forward, input))
 }
 
 /// What the backward pass works in.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudnnGetBatchNormalizationBackwardExWorkspaceSize(
     _: Handle,
-    mode: c_int,
+    _: c_int,
     _: c_int,
     input: Handle,
     _: Handle,
@@ -47,18 +44,18 @@ pub(crate) extern "C" fn cudnnGetBatchNormalizationBackwardExWorkspaceSize(
     _: Handle,
     at: *mut usize,
 ) -> Code {
-    answer(input, at, |input| normalization::workspace(Pass::Backward, mode == PERSISTENT, input))
+    answer(input, at, |input| normalization::workspace(Pass::Backward, input))
 }
 
 /// What is kept from the forward pass for the backward pass.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
     _: Handle,
-    mode: c_int,
+    _: c_int,
     _: c_int,
     _: Handle,
     input: Handle,
     at: *mut usize,
 ) -> Code {
-    answer(input, at, |input| normalization::reserve(mode == PERSISTENT, input))
+    answer(input, at, normalization::reserve)
 }

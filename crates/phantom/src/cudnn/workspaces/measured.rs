@@ -38,8 +38,8 @@ struct Place {
 pub(crate) struct Measured {
     pub(crate) shape: Shape,
     pub(crate) batch: u64,
-    /// Bytes forward, of the input's gradient, of the filter's gradient.
-    pub(crate) bytes: [u64; 3],
+    /// Bytes forward, of the input's gradient, of the filter's gradient, as far as they are known.
+    pub(crate) bytes: [Option<u64>; 3],
 }
 
 /// Whether channels do not fill whole units of 16 bytes.
@@ -120,7 +120,7 @@ impl Shape {
 }
 
 /// Reads one line of the table: the shape, then its batches.
-fn read(line: &str) -> Option<Vec<Measured>> {
+pub(super) fn read(line: &str) -> Option<Vec<Measured>> {
     let (shape, batches) = line.split_once(':')?;
     let mut words = shape.split(' ');
     let data_type = match words.next()? {
@@ -150,9 +150,16 @@ fn read(line: &str) -> Option<Vec<Measured>> {
     }
     .placed();
     let one = |batch: &str| {
-        let numbers: Vec<u64> = batch.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
-        let &[batch, forward, data, filter] = numbers.as_slice() else { return None };
-        Some(Measured { shape: shape.clone(), batch, bytes: [forward, data, filter] })
+        let mut words = batch.split(' ');
+        let batch = words.next()?.parse().ok()?;
+        let mut bytes = [None; 3];
+        for known in &mut bytes {
+            let word = words.next()?;
+            if word != "-" {
+                *known = Some(word.parse().ok()?);
+            }
+        }
+        Some(Measured { shape: shape.clone(), batch, bytes })
     };
     batches.split(';').map(one).collect()
 }
@@ -166,16 +173,24 @@ fn table() -> &'static [Measured] {
     })
 }
 
-/// The measured convolutions that are nearest to this one, with their distances, nearest first.
-pub(crate) fn nearest(shape: &Shape, batch: u64, count: usize) -> Vec<(f64, &'static Measured)> {
+/// The measured convolutions that are nearest to this one and of which this direction is known, with their distances and
+/// bytes, nearest first.
+pub(crate) fn nearest(
+    shape: &Shape,
+    batch: u64,
+    direction: usize,
+    count: usize,
+) -> Vec<(f64, u64, &'static Measured)> {
     let distance = |measured: &Measured| {
         let apart = shape.distance(&measured.shape)?;
         let batches = ((batch.max(1) as f64) / (measured.batch.max(1) as f64)).log2().abs();
         // Another batch of the same shape tells more than the same batch of another shape.
         Some(apart + batches * if apart < 0.1 { 0.5 } else { 1.0 })
     };
-    let mut near: Vec<_> =
-        table().iter().filter_map(|measured| Some((distance(measured)?, measured))).collect();
+    let known = |measured: &'static Measured| {
+        Some((distance(measured)?, measured.bytes.get(direction).copied().flatten()?, measured))
+    };
+    let mut near: Vec<_> = table().iter().filter_map(known).collect();
     near.sort_by(|one, other| one.0.total_cmp(&other.0));
     near.truncate(count);
     near
@@ -194,9 +209,9 @@ mod tests {
 
     #[test]
     fn a_measured_convolution_is_nearest_to_itself() {
-        for measured in table().iter().step_by(97) {
-            let found = nearest(&measured.shape, measured.batch, 1);
-            let [(distance, found)] = found.as_slice() else { panic!("one was asked for") };
+        for measured in table().iter().filter(|it| it.bytes[2].is_some()).step_by(97) {
+            let found = nearest(&measured.shape, measured.batch, 2, 1);
+            let [(distance, _, found)] = found.as_slice() else { panic!("one was asked for") };
             assert_eq!((&found.shape, found.batch, *distance), (&measured.shape, measured.batch, 0.0));
         }
     }
