@@ -7,6 +7,7 @@
     oomph.free()                         # after a failure in a notebook: give back what can be given back
     oomph.budget("12 GiB")               # live as on a smaller card
     oomph.record()                       # record a part of this program
+    oomph.plan("train.py", gpu="T4")     # will it fit, with no GPU
 
 Importing it costs next to nothing: each part is loaded when it is first used, and torch by none that can do without.
 """
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from oomph.explain import Explanation as Explanation
     from oomph.explain import explain as explain
     from oomph.free import free as free
+    from oomph.plan import Plan as Plan
+    from oomph.plan import plan as plan
     from oomph.record import record as record
     from oomph.status import status as status
 
@@ -35,12 +38,14 @@ if TYPE_CHECKING:
 _HOMES: dict[str, tuple[str, str | None]] = {
     "Explanation": ("oomph.explain", "Explanation"),
     "OomphError": ("oomph._oomph", "OomphError"),
+    "Plan": ("oomph.plan", "Plan"),
     "budget": ("oomph.budget", "budget"),
     "callbacks": ("oomph.callbacks", None),
     "explain": ("oomph.explain", "explain"),
     "free": ("oomph.free", "free"),
     "load_ipython_extension": ("oomph.notebook", "load_ipython_extension"),
     "parse_size": ("oomph._oomph", "parse_size"),
+    "plan": ("oomph.plan", "plan"),
     "record": ("oomph.record", "record"),
     "status": ("oomph.status", "status"),
     "unload_ipython_extension": ("oomph.notebook", "unload_ipython_extension"),

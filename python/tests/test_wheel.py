@@ -55,6 +55,7 @@ def test_it_holds_the_package_the_command_and_the_hook(wheel: pathlib.Path) -> N
     info = f"oomph-{version}.dist-info"
     assert set(zipfile.ZipFile(wheel).namelist()) == package | {
         "oomph/_oomph.abi3.so",
+        f"oomph-{version}.data/platlib/oomph/liboomph_phantom.so",
         f"oomph-{version}.data/purelib/oomph.pth",
         f"oomph-{version}.data/scripts/oomph",
         f"{info}/METADATA",
