@@ -81,7 +81,10 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
 /// What was in use by what it was for, as a table that adds up.
 fn classes(out: &mut String, result: &ExplainResult<'_>) {
     let moment = &result.explanation.moment;
-    let Some(classes) = &moment.classes else { return };
+    let parts = moment.classes.as_ref().map(memory::by_class).unwrap_or_default();
+    if parts.is_empty() {
+        return;
+    }
     let active = moment.counters.active;
     out.push_str(
         "<section class=\"card\"><h2>By class</h2>\n<table class=\"legend\"><thead><tr><th>what for</th>\
@@ -97,7 +100,7 @@ fn classes(out: &mut String, result: &ExplainResult<'_>) {
             share(bytes, active)
         );
     };
-    for (bytes, name) in memory::by_class(classes) {
+    for (bytes, name) in parts {
         row("", name, bytes);
     }
     row(" class=\"total\"", "in use", active);

@@ -121,11 +121,15 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
 /// What was in use, by what it was for; the parts add up to the last line.
 fn by_class(out: &mut String, result: &ExplainResult<'_>) {
     let moment = &result.explanation.moment;
-    let Some(classes) = &moment.classes else { return };
+    let parts = moment.classes.as_ref().map(memory::by_class).unwrap_or_default();
+    if parts.is_empty() {
+        return;
+    }
     out.push_str("\n  By class\n");
-    let parts = memory::by_class(classes).into_iter();
-    let mut cells: Vec<Vec<String>> =
-        parts.map(|(bytes, name)| vec![String::new(), bytes.to_string(), name.to_owned()]).collect();
+    let mut cells: Vec<Vec<String>> = parts
+        .into_iter()
+        .map(|(bytes, name)| vec![String::new(), bytes.to_string(), name.to_owned()])
+        .collect();
     cells.push(vec!["=".to_owned(), moment.counters.active.to_string(), "in use".to_owned()]);
     table(out, 2, &[Align::Right, Align::Right, Align::Left], &cells);
 }
