@@ -124,10 +124,10 @@ fn described(part: &Part) -> String {
 /// The parts that are not empty, what they add up to, and what that is.
 fn parts(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String) {
     let moment = &result.explanation.moment;
-    let stacks = !result.recording.snapshot.stacks.is_empty();
+    let unlined = words::unlined(result.recording);
     let mut parts = Vec::new();
     for (rank, holder) in moment.holders.iter().take(HOLDERS).enumerate() {
-        let what = words::holder(holder, stacks);
+        let what = words::holder(holder, unlined);
         parts.push(Part { class: holder_class(rank), bytes: holder.bytes, what, count: Some(holder.count) });
     }
     let mut add = |class: &str, bytes, what: &str| {

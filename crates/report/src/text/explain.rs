@@ -89,9 +89,9 @@ fn findings(out: &mut String, result: &ExplainResult<'_>) {
 fn card(out: &mut String, result: &ExplainResult<'_>) {
     let moment = &result.explanation.moment;
     let mut rows: Vec<(Bytes, String)> = Vec::new();
-    let stacks = !result.recording.snapshot.stacks.is_empty();
+    let unlined = words::unlined(result.recording);
     for holder in moment.holders.iter().take(HOLDERS) {
-        rows.push((holder.bytes, held_by(holder, stacks)));
+        rows.push((holder.bytes, held_by(holder, unlined)));
     }
     let rest = moment.holders.get(HOLDERS..).unwrap_or_default();
     if !rest.is_empty() {
@@ -134,8 +134,8 @@ fn by_class(out: &mut String, result: &ExplainResult<'_>) {
     table(out, 2, &[Align::Right, Align::Right, Align::Left], &cells);
 }
 
-fn held_by(holder: &Holder, stacks: bool) -> String {
-    let place = words::holder(holder, stacks);
+fn held_by(holder: &Holder, unlined: &str) -> String {
+    let place = words::holder(holder, unlined);
     if holder.count > 1 { format!("{place} ×{}", count(holder.count as u64)) } else { place }
 }
 
