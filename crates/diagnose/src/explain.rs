@@ -2,10 +2,13 @@
 
 use oomph_engine::program::OpKind;
 use oomph_engine::recording::Recording;
-use oomph_trace::{Action, Bytes, EventIdx};
+use oomph_trace::{Action, Bytes, EventIdx, StackId};
 
 use crate::advice::{self, Advice};
+use crate::card::{self, Beside};
+use crate::classes::{ByClass, Classes};
 use crate::moment::{self, Moment};
+use crate::phases::Phase;
 use crate::place::{self, Place, Places};
 use crate::rules::{self, Cause, Evidence, Finding};
 use crate::steps::{self, Steps};
@@ -22,8 +25,10 @@ pub struct Oom {
     pub device_free: Bytes,
     /// Where.
     pub place: Option<Place>,
-    /// In which iteration, counted from 1, if iterations were found.
-    pub step: Option<usize>,
+    /// In which step, counted from 1, if steps were marked or found.
+    pub step: Option<u64>,
+    /// In which phase, if phases were marked.
+    pub phase: Option<Phase>,
 }
 
 /// A change of settings and what a replay says of it.
@@ -54,27 +59,57 @@ pub struct Explanation {
     pub fixes: Vec<Fix>,
     /// What can be done beside settings, and what people try in vain; only where a request failed.
     pub advice: Vec<Advice>,
+    /// The step and the phase of the moment, as the recorder marked them.
+    pub when: Option<(Option<u64>, Phase)>,
+    /// What lies on the card beside PyTorch's memory, where the recorder described it.
+    pub beside: Option<Beside>,
+    /// What was in use at the peak, by what it was for, where the recorder tells.
+    pub peak_classes: Option<ByClass>,
+    /// The steps that lent their stacks to allocations of others, and to how many.
+    pub borrowed: Vec<(u64, usize)>,
 }
 
 /// Explains a recording. `evaluate` replays each of the settings under the search's limit; it is handed in so that
 /// the caller may use all its cores.
 pub fn explain(recording: &Recording<'_>, evaluate: &dyn Fn(&Search<'_>) -> Vec<Candidate>) -> Explanation {
-    let mut places = Places::new(recording.snapshot);
+    let mut places = Places::new(recording);
     let steps = steps::find(recording, &mut places);
-    let ooms = ooms(recording, &steps);
+    let ooms = ooms(recording, &steps, &places);
     let event = ooms.first().map_or(recording.peaks.active.at, |oom| oom.event);
     let step = steps.under_way(event).map(|step| steps.starts[step - 1]);
-    let moment = moment::at(recording, &mut places, event, step);
+    let classes = Classes::find(recording, &steps.phases);
+    let moment = moment::at(recording, &mut places, event, step, classes.as_ref());
+    let peak = recording.peaks.active.at;
+    let peak_classes = match &classes {
+        Some(classes) if peak != event => Some(moment::classes_at(recording, peak, classes)),
+        _ => moment.classes.clone(),
+    };
+    let when = steps.phases.phase_at(event).map(|phase| (steps.phases.step_at(event), phase));
+    let beside = card::at(recording, &moment);
+    let borrowed = places.borrowed().from.clone();
     let fixes = fixes(&evaluate(&Search::new(recording, None)));
     let evidence = Evidence { recording, moment: &moment, steps: &steps, fixes: &fixes };
     let findings = rules::run(&evidence);
     let cause = findings.iter().find_map(|finding| finding.cause);
     let ruled_out = ruled_out(&evidence, &findings);
     let advice = advice::against(cause, recording, &moment, &steps);
-    Explanation { ooms, moment, cause, ruled_out, findings, steps, fixes, advice }
+    Explanation {
+        ooms,
+        moment,
+        cause,
+        ruled_out,
+        findings,
+        steps,
+        fixes,
+        advice,
+        when,
+        beside,
+        peak_classes,
+        borrowed,
+    }
 }
 
-fn ooms(recording: &Recording<'_>, steps: &Steps) -> Vec<Oom> {
+fn ooms(recording: &Recording<'_>, steps: &Steps, places: &Places<'_>) -> Vec<Oom> {
     let failed = recording.program.ops.iter().filter(|op| op.kind == OpKind::AllocFailed);
     failed
         .map(|op| {
@@ -84,11 +119,28 @@ fn ooms(recording: &Recording<'_>, steps: &Steps) -> Vec<Oom> {
                 event: op.event,
                 size: event.size,
                 device_free: event.device_free(),
-                place: event.stack.and_then(|stack| place::place(recording.snapshot, stack)),
-                step: steps.under_way(op.event),
+                place: place_of_failure(recording, op.event, places),
+                step: steps.called(op.event),
+                phase: steps.phases.phase_at(op.event),
             }
         })
         .collect()
+}
+
+/// The line of a failure: of its own stack, else of the one that the recorder walked when it saw it, else of one that
+/// another step lends.
+fn place_of_failure(recording: &Recording<'_>, event: EventIdx, places: &Places<'_>) -> Option<Place> {
+    let entry = &recording.trace.events[event.index()];
+    let lined = |stack: Option<StackId>| stack.and_then(|stack| place::place(recording.snapshot, stack));
+    lined(entry.stack).or_else(|| seen(recording, entry.time_us)).or_else(|| lined(places.stack(event)))
+}
+
+/// The line of the failure that the recorder saw nearest to this time on the recording's card.
+fn seen(recording: &Recording<'_>, time_us: u64) -> Option<Place> {
+    let sidecar = recording.snapshot.sidecar.as_ref()?;
+    let here = sidecar.ooms.iter().filter(|oom| i64::from(oom.device) == i64::from(recording.trace.device));
+    let walked = here.filter(|oom| !oom.frames.is_empty());
+    place::place_seen(&walked.min_by_key(|oom| oom.time_us.abs_diff(time_us))?.frames)
 }
 
 /// Why it was none of the causes that no rule found.
@@ -103,7 +155,10 @@ fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, Strin
     if !found(Cause::Capacity) {
         let reason = match evidence.steps.baseline.get(1).filter(|_| needed > ceiling) {
             Some(early) => {
-                format!("{early} was in use at the start of step 2; it is the growth that does not fit")
+                format!(
+                    "{early} was in use at the start of step {}; it is the growth that does not fit",
+                    evidence.steps.number(2)
+                )
             }
             None => format!("{needed} was needed in all, {} is there", evidence.recording.ceiling_text()),
         };

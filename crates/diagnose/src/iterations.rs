@@ -2,8 +2,10 @@
 
 use oomph_engine::program::OpKind;
 use oomph_engine::recording::Recording;
-use oomph_trace::EventIdx;
+use oomph_trace::{Action, EventIdx};
 use rustc_hash::FxHashMap;
+
+use crate::borrow::Spans;
 
 /// Fewer iterations show no trend.
 pub(crate) const FEWEST: usize = 4;
@@ -59,12 +61,13 @@ pub(crate) fn starts(recording: &Recording<'_>) -> Vec<EventIdx> {
 /// The kinds that recur over much of the run; and of each request of such a kind, in order, its event and its kind.
 fn recurring_kinds(recording: &Recording<'_>) -> (Vec<EventIdx>, Vec<Kind>, Vec<u32>) {
     let requests = recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc);
+    let by_stack = !stacks_are_sampled(recording);
     let mut ids: FxHashMap<(u8, u64), u32> = FxHashMap::default();
     let mut kinds: Vec<Kind> = Vec::new();
     let mut sequence: Vec<(EventIdx, u32)> = Vec::new();
     for op in requests {
         let entry = &recording.trace.events[op.event.index()];
-        let key = entry.stack.map_or((1, entry.size.0), |stack| (0, u64::from(stack.0)));
+        let key = entry.stack.filter(|_| by_stack).map_or((1, entry.size.0), |stack| (0, u64::from(stack.0)));
         let id = *ids.entry(key).or_insert_with(|| {
             kinds.push(Kind { count: 0, first: op.event, last: op.event });
             (kinds.len() - 1) as u32
@@ -86,6 +89,16 @@ fn recurring_kinds(recording: &Recording<'_>) -> (Vec<EventIdx>, Vec<Kind>, Vec<
     let kept = sequence.into_iter().filter_map(|(event, id)| Some((event, renumbered[id as usize]?)));
     let (events, sequence) = kept.unzip();
     (events, recurring, sequence)
+}
+
+/// Whether some requests lack a stack only because none were recorded at that time: then stacks tell no kinds apart.
+fn stacks_are_sampled(recording: &Recording<'_>) -> bool {
+    let Some(sidecar) = recording.snapshot.sidecar.as_ref().filter(|sidecar| !sidecar.stacks.is_empty())
+    else {
+        return false;
+    };
+    let spans = Spans::new(&sidecar.stacks);
+    recording.trace.events.iter().any(|event| event.action == Action::Alloc && !spans.hold(event.time_us))
 }
 
 /// The share of the kinds that a part of the run holds, on average, if it is divided before each `anchor`.

@@ -6,7 +6,7 @@ use oomph_engine::replay::{Run, Start};
 use oomph_engine::simulated::SimulatedDevice;
 use oomph_engine::torch::SegmentView;
 use oomph_engine::torch::block::{BlockId, State};
-use oomph_trace::{Bytes, PoolId, StackId, Stream};
+use oomph_trace::{Bytes, PoolId, Stream};
 use rustc_hash::FxHashMap;
 
 use crate::moment::{Moment, birth_stacks};
@@ -80,11 +80,10 @@ pub struct Layout {
 /// The layout at `moment`, which is one of the recording's, in at most about `most` pieces.
 pub fn at(recording: &Recording<'_>, moment: &Moment, most: usize) -> Layout {
     let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
-    let stacks = birth_stacks(recording);
     while run.peek().is_some_and(|op| op.event <= moment.event) {
         run.step();
     }
-    let holders = Holders::new(recording, moment, &run, &stacks);
+    let holders = Holders::new(recording, moment, &run);
     let mut views = run.torch().segments();
     views.sort_by_key(|view| (std::cmp::Reverse(view.size), view.addr));
     let left_out = views.split_off(views.len().min(most));
@@ -162,19 +161,15 @@ struct Holders {
 }
 
 impl Holders {
-    fn new(
-        recording: &Recording<'_>,
-        moment: &Moment,
-        run: &Run<'_, SimulatedDevice>,
-        stacks: &[Option<StackId>],
-    ) -> Holders {
-        let mut places = Places::new(recording.snapshot);
+    fn new(recording: &Recording<'_>, moment: &Moment, run: &Run<'_, SimulatedDevice>) -> Holders {
+        let mut places = Places::new(recording);
+        let stacks = birth_stacks(recording, &places);
         let lines = moment.holders.iter().enumerate();
         let lines: FxHashMap<_, _> =
             lines.map(|(index, holder)| (holder.place.as_ref().map(line_of), index)).collect();
         let nobody = moment.holders.len();
         let mut of_block = FxHashMap::default();
-        for (block, stack) in run.blocks().iter().zip(stacks) {
+        for (block, stack) in run.blocks().iter().zip(&stacks) {
             let Some(block) = block else { continue };
             let id = places.of(*stack);
             let holder = lines.get(&places.get(id).map(line_of)).copied().unwrap_or(nobody);

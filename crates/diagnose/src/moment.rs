@@ -11,6 +11,7 @@ use oomph_engine::torch::{OutOfMemory, Request, Stranded, rounding};
 use oomph_engine::{replay::Done, simulated::SimulatedDevice};
 use oomph_trace::{BlockState, Bytes, EventIdx, StackId};
 
+use crate::classes::{ByClass, Classes};
 use crate::place::{Place, Places};
 
 /// Memory in use that one line asked for.
@@ -43,6 +44,8 @@ pub struct Moment {
     pub of_step: Bytes,
     /// The request that failed, if one did.
     pub failed: Option<Failed>,
+    /// The active memory by what it was for, where the recorder tells; adds up to [`Counters::active`].
+    pub classes: Option<ByClass>,
 }
 
 impl Moment {
@@ -75,11 +78,12 @@ pub struct Failed {
 /// Replays under the recorded settings up to and including the last operation of `event`.
 ///
 /// `step`: where the step under way began.
-pub fn at(
+pub(crate) fn at(
     recording: &Recording<'_>,
     places: &mut Places<'_>,
     event: EventIdx,
     step: Option<EventIdx>,
+    classes: Option<&Classes>,
 ) -> Moment {
     let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
     let mut failed = None;
@@ -104,7 +108,15 @@ pub fn at(
         holders: holders(recording, &run, places),
         of_step: since(recording, &run, step.unwrap_or_default()),
         failed,
+        classes: classes.map(|classes| classes.at(&run)),
     }
+}
+
+/// What was in use at `event`, by what it was for.
+pub(crate) fn classes_at(recording: &Recording<'_>, event: EventIdx, classes: &Classes) -> ByClass {
+    let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
+    while run.peek().is_some_and(|op| op.event <= event) && run.step().is_some() {}
+    classes.at(&run)
 }
 
 /// The active bytes of allocations made at or after `start`.
@@ -147,7 +159,7 @@ fn holders(
     run: &Run<'_, SimulatedDevice>,
     places: &mut Places<'_>,
 ) -> Vec<Holder> {
-    let stacks = birth_stacks(recording);
+    let stacks = birth_stacks(recording, places);
     let mut sums: Vec<(Bytes, usize)> = Vec::new();
     for (alloc, block) in run.blocks().iter().enumerate() {
         let Some(block) = block.map(|id| run.torch().block(id)) else { continue };
@@ -176,11 +188,11 @@ fn holders(
 }
 
 /// The stack that asked for each allocation, by its number.
-pub(crate) fn birth_stacks(recording: &Recording<'_>) -> Vec<Option<StackId>> {
+pub(crate) fn birth_stacks(recording: &Recording<'_>, places: &Places<'_>) -> Vec<Option<StackId>> {
     let program = &recording.program;
     let mut stacks = vec![None; program.allocs as usize];
     for op in program.ops.iter().filter(|op| op.kind == OpKind::Alloc) {
-        stacks[op.alloc.0 as usize] = recording.trace.events[op.event.index()].stack;
+        stacks[op.alloc.0 as usize] = places.stack(op.event);
     }
     // What was there before the first event has a stack only if it is still there at the end.
     let survivors = recording.trace.segments.iter().flat_map(|segment| &segment.blocks);

@@ -1,7 +1,12 @@
 //! From a call stack to the line a person would name.
 
-use oomph_trace::{Frame, FrameId, Snapshot, StackId};
+use oomph_engine::recording::Recording;
+use oomph_trace::sidecar::SeenFrame;
+use oomph_trace::{EventIdx, Frame, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
+
+use crate::borrow::{self, Borrowed};
+use crate::phases::Phases;
 
 /// A line of source, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,12 +20,8 @@ pub struct Line {
 }
 
 impl Line {
-    fn of(snapshot: &Snapshot, frame: &Frame) -> Line {
-        Line {
-            file: snapshot.texts.get(frame.file).to_owned(),
-            line: frame.line,
-            function: snapshot.texts.get(frame.function).to_owned(),
-        }
+    fn of((file, line, function): (&str, u32, &str)) -> Line {
+        Line { file: file.to_owned(), line, function: function.to_owned() }
     }
 
     /// The last part of the file's path.
@@ -45,7 +46,8 @@ pub struct PlaceId(pub u32);
 /// The places of a recording; each stack is looked at once.
 #[derive(Debug)]
 pub struct Places<'a> {
-    snapshot: &'a Snapshot,
+    recording: &'a Recording<'a>,
+    borrowed: Borrowed,
     places: Vec<Option<Place>>,
     of_stack: FxHashMap<StackId, PlaceId>,
     of_line: FxHashMap<Line, PlaceId>,
@@ -56,8 +58,25 @@ impl<'a> Places<'a> {
     pub const UNRECORDED: PlaceId = PlaceId(0);
 
     /// No places yet.
-    pub fn new(snapshot: &'a Snapshot) -> Places<'a> {
-        Places { snapshot, places: vec![None], of_stack: FxHashMap::default(), of_line: FxHashMap::default() }
+    pub fn new(recording: &'a Recording<'a>) -> Places<'a> {
+        Places {
+            recording,
+            borrowed: borrow::stacks(recording, &Phases::of(recording)),
+            places: vec![None],
+            of_stack: FxHashMap::default(),
+            of_line: FxHashMap::default(),
+        }
+    }
+
+    /// The stack of an event: its own, or one that another step lends.
+    pub fn stack(&self, event: EventIdx) -> Option<StackId> {
+        let own = self.recording.trace.events.get(event.index())?.stack;
+        own.or_else(|| self.borrowed.stack(event))
+    }
+
+    /// Which steps lent stacks to others.
+    pub fn borrowed(&self) -> &Borrowed {
+        &self.borrowed
     }
 
     /// The place of a stack. Stacks that reach the same line of the user's are one place.
@@ -66,7 +85,7 @@ impl<'a> Places<'a> {
         if let Some(id) = self.of_stack.get(&stack) {
             return *id;
         }
-        let id = place(self.snapshot, stack).map_or(Places::UNRECORDED, |place| {
+        let id = place(self.recording.snapshot, stack).map_or(Places::UNRECORDED, |place| {
             *self.of_line.entry(place.line.clone()).or_insert_with(|| {
                 self.places.push(Some(place));
                 PlaceId((self.places.len() - 1) as u32)
@@ -99,14 +118,33 @@ pub fn place(snapshot: &Snapshot, stack: StackId) -> Option<Place> {
 
 /// The place that these frames show, innermost first.
 pub(crate) fn place_of(snapshot: &Snapshot, frames: &[FrameId]) -> Option<Place> {
-    let frames = frames.iter().map(|id| snapshot.stacks.frame(*id));
-    let mut python = frames.filter(|frame| is_python(snapshot.texts.get(frame.file)));
-    let innermost = python.next()?;
+    let shown =
+        |frame: &Frame| (snapshot.texts.get(frame.file), frame.line, snapshot.texts.get(frame.function));
+    named(frames.iter().map(|id| shown(snapshot.stacks.frame(*id))))
+}
+
+/// The place that frames show which the recorder walked itself.
+pub(crate) fn place_seen(frames: &[SeenFrame]) -> Option<Place> {
+    named(frames.iter().map(|frame| (frame.file.as_str(), frame.line, frame.function.as_str())))
+}
+
+/// The place that frames show, innermost first. The recorder's own are passed over, unless there are no others.
+fn named<'a>(frames: impl Iterator<Item = (&'a str, u32, &'a str)> + Clone) -> Option<Place> {
+    let python = frames.filter(|(file, ..)| is_python(file));
+    let mut foreign = python.clone().filter(|(file, ..)| !is_recorder(file));
+    let innermost = foreign.next().or_else(|| python.clone().next())?;
     let own =
-        std::iter::once(innermost).chain(python).find(|frame| !is_library(snapshot.texts.get(frame.file)));
-    let line = Line::of(snapshot, own.unwrap_or(innermost));
-    let within = own.filter(|own| *own != innermost).map(|_| Line::of(snapshot, innermost));
+        std::iter::once(innermost).chain(foreign).find(|(file, ..)| !is_library(file) && !is_recorder(file));
+    let line = Line::of(own.unwrap_or(innermost));
+    let within = own.filter(|own| *own != innermost).map(|_| Line::of(innermost));
     Some(Place { line, within })
+}
+
+/// The package that records, in either of its homes.
+fn is_recorder(file: &str) -> bool {
+    ["/_oomph_recorder/", "/oomph/_recorder/", "\\_oomph_recorder\\", "\\oomph\\_recorder\\"]
+        .iter()
+        .any(|part| file.contains(part))
 }
 
 /// C++ frames (`stacks="all"`) have no file a user could open.

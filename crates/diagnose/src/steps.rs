@@ -7,6 +7,7 @@ use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx};
 
 use crate::iterations;
+use crate::phases::Phases;
 use crate::place::{Place, PlaceId, Places};
 
 pub use kept::Kept;
@@ -16,6 +17,10 @@ pub use kept::Kept;
 pub struct Steps {
     /// Where each begins.
     pub starts: Vec<EventIdx>,
+    /// What each is called: counted from 1, or as the recorder counted.
+    pub numbers: Vec<u64>,
+    /// The steps and phases that the recorder marked; none where it did not.
+    pub phases: Phases,
     /// Bytes asked for and in use there.
     pub baseline: Vec<Bytes>,
     /// What grew, if anything did.
@@ -25,11 +30,42 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// The iteration under way at `event`, counted from 1; `None` before the first.
+    /// Which iteration is under way at `event`, counted from 1; `None` before the first.
     pub fn under_way(&self, event: EventIdx) -> Option<usize> {
         let begun = self.starts.partition_point(|start| *start <= event);
         (begun > 0).then_some(begun)
     }
+
+    /// What the iteration of this place in the list, counted from 1, is called.
+    pub fn number(&self, nth: usize) -> u64 {
+        nth.checked_sub(1).and_then(|index| self.numbers.get(index).copied()).unwrap_or(nth as u64)
+    }
+
+    /// What the step under way at `event` is called: as the recorder marked it, else as it was found.
+    pub fn called(&self, event: EventIdx) -> Option<u64> {
+        self.phases.step_at(event).or_else(|| self.under_way(event).map(|nth| self.number(nth)))
+    }
+}
+
+/// A step that is this much longer than all before it is not one step: evaluation, or work between the epochs.
+const OUTGROWN: u32 = 4;
+
+/// Where iterations begin, and what they are called. Marked steps are known; but where no optimizer ran for long, they
+/// show nothing, and what recurs between the marks is looked for.
+fn iterations(recording: &Recording<'_>, phases: &Phases) -> (Vec<EventIdx>, Vec<u64>) {
+    let marked = if phases.trains() { phases.step_starts() } else { Vec::new() };
+    let lengths = marked.windows(2).map(|pair| pair[1].0.0 - pair[0].0.0);
+    let last = marked.last().map_or(0, |(start, _)| recording.trace.events.len() as u32 - start.0);
+    let steady = lengths.max().is_some_and(|longest| last <= longest.saturating_mul(OUTGROWN));
+    if steady {
+        return marked.into_iter().unzip();
+    }
+    let starts = iterations::starts(recording);
+    if starts.is_empty() {
+        return marked.into_iter().unzip();
+    }
+    let numbers = (1..=starts.len() as u64).collect();
+    (starts, numbers)
 }
 
 /// Memory that grows from iteration to iteration.
@@ -45,9 +81,10 @@ pub struct Growth {
 
 /// Finds the iterations of a recording and whether its memory grows over them.
 pub fn find(recording: &Recording<'_>, places: &mut Places<'_>) -> Steps {
-    let starts = iterations::starts(recording);
+    let phases = Phases::of(recording);
+    let (starts, numbers) = iterations(recording, &phases);
     if starts.len() < iterations::FEWEST {
-        return Steps { starts, ..Steps::default() };
+        return Steps { starts, numbers, phases, ..Steps::default() };
     }
     // The first steps fill caches and optimizer state, which is no trend.
     let settled = if starts.len() < 12 { 2.min(starts.len() - 3) } else { starts.len() / 2 };
@@ -69,7 +106,7 @@ pub fn find(recording: &Recording<'_>, places: &mut Places<'_>) -> Steps {
         }
         match op.kind {
             OpKind::Alloc => {
-                let place = places.of(recording.trace.events[op.event.index()].stack);
+                let place = places.of(places.stack(op.event));
                 if by_place.len() <= place.0 as usize {
                     by_place.resize(place.0 as usize + 1, Bytes::ZERO);
                 }
@@ -94,8 +131,8 @@ pub fn find(recording: &Recording<'_>, places: &mut Places<'_>) -> Steps {
     }
     let growth =
         growth(&baseline[settled..], &at_settled, &by_place, places, recording.peaks.requested.bytes);
-    let kept = growth.as_ref().and_then(|_| kept::find(recording, &starts, places));
-    Steps { starts, baseline, growth, kept }
+    let kept = growth.as_ref().and_then(|_| kept::find(recording, &starts, places, &phases));
+    Steps { starts, numbers, phases, baseline, growth, kept }
 }
 
 /// Growth hardly ever falls, ends above all it was at first, and amounts to something.

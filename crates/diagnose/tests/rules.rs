@@ -11,6 +11,7 @@ use oomph_diagnose::explain::{Explanation, explain};
 use oomph_diagnose::rules::{self, Cause, Finding};
 use oomph_diagnose::tune::{Candidate, Search};
 use oomph_engine::recording::{Known, Recording};
+use oomph_trace::sidecar::{Card, Identity, Process, Sidecar};
 use oomph_trace::{Action, Bytes, Snapshot, read_snapshot};
 use tape::{From, Tape};
 
@@ -371,6 +372,33 @@ fn outside() {
     assert!(tape.ask(mib(200), on(0)).is_none());
     speaks("OOM014", &findings(tape));
     is_silent("OOM014", &explained(&fixture("fragmentation-oom")).findings);
+}
+
+#[test]
+fn outside_of_a_card_that_the_recorder_described() {
+    let mut tape = Tape::on_card("", None, mib(1000));
+    tape.get(mib(900));
+    assert!(tape.ask(mib(200), on(0)).is_none());
+    let mut snapshot = tape.snapshot();
+    let process =
+        |pid, name: &str, size| Process { pid, name: Some(name.to_owned()), bytes: Some(mib(size)) };
+    let card = Card {
+        total: Some(mib(1600)),
+        used_by_others: Some(mib(250)),
+        processes: vec![process(8, "jupyter", 50), process(7, "python", 1250), process(9, "vllm", 200)],
+        ..Card::default()
+    };
+    let identity = Identity { pid: Some(7), ..Identity::default() };
+    snapshot.sidecar = Some(Sidecar { devices: vec![card], identity, ..Sidecar::default() });
+    let findings = explained(&snapshot).findings;
+    let found = findings.iter().find(|finding| finding.rule == "OOM014").unwrap();
+    let expected = [
+        "held 900.00 MiB, and the driver had 100.00 MiB left",
+        "the card has 1.56 GiB: 250.00 MiB of it is other processes', 350.00 MiB this process's CUDA context and libraries",
+        "process 9 (vllm) has 200.00 MiB",
+        "process 8 (jupyter) has 50.00 MiB",
+    ];
+    assert_eq!(found.evidence, expected);
 }
 
 #[test]

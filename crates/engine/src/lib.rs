@@ -1,7 +1,7 @@
 //! Allocators as state machines over a [`Device`](device::Device), and the replay of traces on them.
 //!
 //! In reading order: what a device is and a simulated one, the counters, PyTorch's allocator; then the program behind
-//! a trace, its replay, the check that the replay is exact, and a recording understood.
+//! a trace, its replay, the check that the replay is exact, what a recorder states, and a recording understood.
 
 pub mod device;
 
@@ -16,5 +16,7 @@ pub mod program;
 pub mod replay;
 
 pub mod fidelity;
+
+mod stated;
 
 pub mod recording;

@@ -1,12 +1,14 @@
 //! A recording understood: the program it ran, the settings and the limit it ran under, and how exactly a replay
 //! under those reproduces it. Everything that follows, follows from this.
 
+use oomph_trace::sidecar::Card;
 use oomph_trace::{Action, Bytes, EventIdx, Snapshot, Trace};
 
 use crate::counters::Peaks;
 use crate::fidelity::{self, Fidelity};
 use crate::program::{Assumptions, OpKind, Program, Refusal};
 use crate::replay::{Setup, Start};
+use crate::stated;
 use crate::torch::block::State;
 use crate::torch::options::Options;
 use crate::torch::profile::{Profile, Version};
@@ -31,6 +33,8 @@ pub enum LimitSource {
     None,
     /// The user said it.
     Given,
+    /// The recorder wrote it down: the share of the card that was set.
+    Recorded,
     /// From what was granted and refused.
     Refusals,
     /// From when garbage collection ran.
@@ -58,10 +62,15 @@ pub struct Recording<'a> {
 
 impl<'a> Recording<'a> {
     /// Reads the program out of `trace`, one of the snapshot's, and finds the limit under which a replay is exact.
+    ///
+    /// What the user knows comes first, then what oomph's recorder wrote down, then what the events imply.
     pub fn understand(snapshot: &'a Snapshot, trace: &'a Trace, known: Known) -> Recording<'a> {
-        let profile = Profile::of(known.version.unwrap_or_else(|| Version::inferred_from(&snapshot.fields)));
-        let mut options =
-            snapshot.settings.as_ref().map(|found| Options::recorded(found, &profile)).unwrap_or_default();
+        let version = known.version.or_else(|| stated::version(snapshot));
+        let profile = Profile::of(version.unwrap_or_else(|| Version::inferred_from(&snapshot.fields)));
+        let mut options = match &snapshot.settings {
+            Some(found) => Options::recorded(found, &profile),
+            None => stated::options(snapshot, &profile).unwrap_or_default(),
+        };
         if snapshot.settings.is_none() {
             options.expandable_segments = trace.segments.iter().any(|segment| segment.expandable)
                 || trace.events.iter().any(|event| event.action == Action::SegmentMap);
@@ -146,7 +155,8 @@ fn read_under(
     assumptions: &Assumptions,
 ) -> Reading {
     let program = Program::of(snapshot, trace, &base.options, &base.profile, assumptions);
-    let (setup, limit_source, fidelity) = find_limit(trace, &program, base, given);
+    let card = stated::card(snapshot, trace.device);
+    let (setup, limit_source, fidelity) = find_limit(trace, &program, base, given, card);
     Reading { program, setup, limit_source, fidelity }
 }
 
@@ -156,6 +166,7 @@ fn find_limit(
     program: &Program,
     base: &Setup,
     given: Option<Bytes>,
+    card: Option<&Card>,
 ) -> (Setup, LimitSource, Fidelity) {
     let with_limit = |limit| Setup { limit, ..base.clone() };
     let checked = |setup: Setup, source| {
@@ -167,15 +178,27 @@ fn find_limit(
     }
     let taken = program.limit.taken();
     let capacity = Setup { capacity: taken, ..base.clone() };
-    let tries = match program.limit.refusal {
+    let mut tries = Vec::new();
+    if let Some(limit) = stated::limit(card) {
+        // A share of the card leaves more than the card has, where others fill it.
+        tries.push((with_limit(Some(limit)), LimitSource::Recorded));
+        if taken.is_some_and(|taken| taken < limit) {
+            tries.push((Setup { limit: Some(limit), ..capacity.clone() }, LimitSource::Recorded));
+        }
+    }
+    tries.extend(match program.limit.refusal {
         None => vec![(base.clone(), LimitSource::None)],
+        // Without a share of the card only the card itself can refuse.
+        Some(Refusal::Unnamed) if card.is_some_and(|card| card.limit.is_none()) => {
+            vec![(capacity, LimitSource::Refusals), (with_limit(taken), LimitSource::Refusals)]
+        }
         Some(Refusal::Device { .. }) => {
             vec![(capacity, LimitSource::Refusals), (with_limit(taken), LimitSource::Refusals)]
         }
         Some(Refusal::Limit | Refusal::Unnamed) => {
             vec![(with_limit(taken), LimitSource::Refusals), (capacity, LimitSource::Refusals)]
         }
-    };
+    });
     let mut first = None;
     for (setup, source) in tries {
         let found = checked(setup, source);

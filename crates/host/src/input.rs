@@ -35,15 +35,24 @@ pub fn read(path: &Path) -> Result<Input> {
     text.map(Input::Text).with_context(|| format!("cannot read {name}"))
 }
 
-/// The snapshot in a file, or on standard input for `-`. It is left to the system, which takes it back faster than we
-/// could: for a process that reads a few and ends.
+/// The snapshot in a file, or on standard input for `-`; it holds memory of some device. It is left to the system, which
+/// takes it back faster than we could: for a process that reads a few and ends.
+///
+/// [`read`] also gives recordings of processes that used none.
 pub fn snapshot(path: &Path) -> Result<&'static Snapshot> {
-    snapshot_in(open(path)?, &shown(path)).map(|snapshot| &*Box::leak(snapshot))
+    let name = shown(path);
+    let snapshot = snapshot_in(open(path)?, &name)?;
+    if snapshot.traces.is_empty() {
+        bail!(
+            "{name}: the recording holds no memory of a GPU: `oomph explain` says what is known of the process"
+        );
+    }
+    Ok(Box::leak(snapshot))
 }
 
 fn snapshot_in(source: impl Read, name: &str) -> Result<Box<Snapshot>> {
     let snapshot = read_snapshot(source).with_context(|| name.to_owned())?;
-    if snapshot.traces.is_empty() {
+    if snapshot.traces.is_empty() && snapshot.sidecar.is_none() {
         bail!(
             "{name}: the snapshot holds no memory and no events: call _record_memory_history() before the job, and dump it after"
         );

@@ -7,6 +7,7 @@ mod machine;
 use expect_test::{Expect, expect, expect_file};
 use machine::{ANA, BOB, Machine};
 use oomph_host::status::gather;
+use oomph_report::status::Obeyed;
 use oomph_report::text::Colour;
 use oomph_report::{json, text};
 use oomph_testkit::exposition;
@@ -245,7 +246,36 @@ process compute 88123 8589934592
                        2 processes of it for memory
               /dev/shm 31.00 GiB of 32.00 GiB free
               Settings in this environment: PyTorch's defaults, neither variable is set
+                       of process 17: PyTorch's defaults, neither variable is set
         "#]],
+    );
+}
+
+#[test]
+fn a_recorded_process_in_a_container_below_ours_is_found_under_its_pid_there() {
+    let mut machine = Machine::new("below");
+    machine.gpus(
+        "gpu NVIDIA H200\nuuid GPU-1\nmemory 150754820096 0 22548578304\nprocess compute 500 22548578304\n",
+        &[],
+    );
+    let environment =
+        [("OOMPH_RUN", "/job/.oomph/run-1"), ("PYTORCH_ALLOC_CONF", "large_segment_size_mb:32")];
+    machine.process("500", ANA, &["python", "train.py"], Some(&environment), Some(GPU));
+    machine.write("proc/500/status", &format!("Name:\tpython\nUid:\t{ANA}\nNSpid:\t500\t7\n"));
+    machine.write("proc/500/root/job/.oomph/run-1/main.json", &sidecar(7, 0, "\"GPU-1\"", 20 << 30));
+    let status = gather(&machine.roots());
+    let process = &status.gpus.listed()[0].processes.as_ref().unwrap()[0];
+    assert_eq!(process.outside_torch().map(|rest| rest.0), Some(1 << 30));
+    let settings = process.settings.as_ref().unwrap();
+    assert_eq!((settings.torch.as_deref(), settings.obeyed), (Some("2.11.0+cu130"), Obeyed::General));
+    // The version of a process that runs is known, so a setting that it lacks is known to be refused.
+    let old = sidecar(7, 0, "null", 20 << 30).replace("2.11.0", "2.10.0");
+    machine.write("proc/500/root/job/.oomph/run-1/main.json", &old);
+    let status = gather(&machine.roots());
+    let settings = status.recorded[0].settings.as_ref().unwrap();
+    assert_eq!(
+        settings.problem.as_deref(),
+        Some("`large_segment_size_mb` came with PyTorch 2.11, this is 2.10")
     );
 }
 

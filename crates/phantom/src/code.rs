@@ -58,3 +58,18 @@ pub(crate) unsafe fn put<T>(at: *mut T, value: T) -> Code {
     unsafe { at.write_unaligned(value) };
     SUCCESS
 }
+
+/// The failure of a function that the phantom does not have.
+pub(crate) fn refuse(name: &str) -> Code {
+    log(name);
+    fail(NOT_SUPPORTED)
+}
+
+/// Says which function of CUDA a program wanted and the phantom does not have, where `OOMPH_PHANTOM_LOG` asks for it.
+pub(crate) fn log(name: &str) {
+    if std::env::var_os("OOMPH_PHANTOM_LOG").is_some() {
+        use std::io::Write;
+        // Nothing is left to do where even standard error is gone.
+        let _ = writeln!(std::io::stderr(), "oomph: the phantom GPU has no {name}");
+    }
+}

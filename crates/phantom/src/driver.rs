@@ -63,9 +63,9 @@ refuse!(
     cuTensorMapEncodeTiled,
 );
 
-/// What stands for every function that the phantom does not have.
+/// What stands for every function that the phantom does not have. The driver's failures are not the runtime's last error.
 extern "C" fn absent() -> Code {
-    code::fail(NOT_SUPPORTED)
+    NOT_SUPPORTED
 }
 
 /// The address of a function by its name, for programs that look it up.
@@ -83,7 +83,10 @@ pub(crate) fn entry(name: &CStr) -> Handle {
         b"cuDriverGetVersion" => cuDriverGetVersion as *const (),
         b"cuGetErrorString" => cuGetErrorString as *const (),
         b"cuMemGetInfo" | b"cuMemGetInfo_v2" => cuMemGetInfo_v2 as *const (),
-        _ => absent as *const (),
+        other => {
+            code::log(&format!("{}, which is looked for by name", String::from_utf8_lossy(other)));
+            absent as *const ()
+        }
     };
     found.cast_mut().cast()
 }

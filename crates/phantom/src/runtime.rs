@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use crate::card::card;
-use crate::code::{self, Code, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY, SUCCESS, put};
+use crate::code::{self, Code, INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, put};
 use crate::properties::{CUDA_12, CUDA_13, describe};
 use crate::{copy, memory, order};
 
@@ -27,7 +27,7 @@ macro_rules! refuse {
     ($($name:ident),* $(,)?) => { $(
         /// Not supported.
         #[unsafe(no_mangle)]
-        pub(crate) extern "C" fn $name() -> Code { code::fail(NOT_SUPPORTED) }
+        pub(crate) extern "C" fn $name() -> Code { code::refuse(stringify!($name)) }
     )* };
 }
 
@@ -59,7 +59,11 @@ succeed!(
 
 refuse!(
     cudaDeviceGetDefaultMemPool,
+    cudaDeviceGetGraphMemAttribute,
+    cudaDeviceSetGraphMemAttribute,
     cudaGetSymbolAddress,
+    cudaGraphAddNode,
+    cudaGraphConditionalHandleCreate,
     cudaGraphDebugDotPrint,
     cudaGraphDestroy,
     cudaGraphExecDestroy,
@@ -68,13 +72,24 @@ refuse!(
     cudaGraphInstantiateWithFlags,
     cudaGraphLaunch,
     cudaGraphNodeGetDependencies,
+    cudaGraphRetainUserObject,
     cudaIpcCloseMemHandle,
     cudaIpcGetEventHandle,
     cudaIpcGetMemHandle,
     cudaIpcOpenEventHandle,
     cudaIpcOpenMemHandle,
+    cudaKernelSetAttributeForDevice,
     cudaLaunchHostFunc,
+    cudaLibraryGetGlobal,
+    cudaLibraryGetKernel,
+    cudaLibraryGetKernelCount,
+    cudaLibraryGetManaged,
+    cudaLibraryGetUnifiedFunction,
+    cudaLibraryLoadData,
+    cudaLibraryLoadFromFile,
+    cudaLibraryUnload,
     cudaMallocAsync,
+    cudaMallocManaged,
     cudaMemPoolGetAttribute,
     cudaMemPoolSetAccess,
     cudaMemPoolSetAttribute,
@@ -82,7 +97,11 @@ refuse!(
     cudaMemcpy2DAsync,
     cudaStreamAddCallback,
     cudaStreamBeginCapture,
+    cudaStreamBeginCaptureToGraph,
     cudaStreamEndCapture,
+    cudaStreamUpdateCaptureDependencies,
+    cudaUserObjectCreate,
+    cudaUserObjectRelease,
 );
 
 thread_local! {
@@ -270,12 +289,30 @@ pub(crate) unsafe extern "C" fn cudaHostAlloc(at: *mut Handle, size: usize, _: c
     unsafe { put(at, address) }
 }
 
+/// Pinned memory, by its older name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaMallocHost(at: *mut Handle, size: usize) -> Code {
+    // SAFETY: passed on as it came.
+    unsafe { cudaHostAlloc(at, size, 0) }
+}
+
 /// Gives it back.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaFreeHost(address: Handle) -> Code {
     // SAFETY: the caller has it from cudaHostAlloc above, or it is null.
     unsafe { free(address) };
     SUCCESS
+}
+
+/// Pinned memory has one address for both.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaHostGetDevicePointer(
+    at: *mut Handle,
+    address: Handle,
+    _: c_uint,
+) -> Code {
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, address) }
 }
 
 /// What kind of memory an address is: 0 not CUDA's, 2 the card's.
@@ -332,6 +369,13 @@ pub(crate) unsafe extern "C" fn cudaStreamCreate(at: *mut Handle) -> Code {
 /// A stream.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaStreamCreateWithPriority(at: *mut Handle, _: c_uint, _: c_int) -> Code {
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, order::handle() as Handle) }
+}
+
+/// A stream.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaStreamCreateWithFlags(at: *mut Handle, _: c_uint) -> Code {
     // SAFETY: the caller's pointer.
     unsafe { put(at, order::handle() as Handle) }
 }
@@ -398,10 +442,18 @@ pub(crate) unsafe extern "C" fn cudaFuncGetAttributes(at: *mut u8, _: *const c_v
     if at.is_null() {
         return code::fail(INVALID_VALUE);
     }
-    // SAFETY: cudaFuncAttributes is longer than 64 bytes in every version; maxThreadsPerBlock follows three size_t.
+    let (major, minor) = card().capability;
+    let architecture = 10 * major + minor;
+    // SAFETY: cudaFuncAttributes is longer than 64 bytes in every version; after three size_t come the threads of a
+    // block, registers, the versions of the code, cache mode and dynamic shared memory, an int each.
     unsafe {
         at.write_bytes(0, 64);
-        at.add(24).cast::<c_int>().write_unaligned(1024);
+        let ints = at.add(24).cast::<c_int>();
+        ints.write_unaligned(1024);
+        ints.add(1).write_unaligned(32);
+        ints.add(2).write_unaligned(architecture);
+        ints.add(3).write_unaligned(architecture);
+        ints.add(5).write_unaligned(48 << 10);
     }
     SUCCESS
 }
@@ -411,6 +463,13 @@ pub(crate) unsafe extern "C" fn cudaFuncGetAttributes(at: *mut u8, _: *const c_v
 pub(crate) unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     at: *mut c_int,
 ) -> Code {
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, 2) }
+}
+
+/// The same without flags.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(at: *mut c_int) -> Code {
     // SAFETY: the caller's pointer.
     unsafe { put(at, 2) }
 }

@@ -6,6 +6,8 @@ pub mod status;
 
 mod words;
 
+mod memory;
+
 pub mod text;
 
 pub mod html;

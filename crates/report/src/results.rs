@@ -1,11 +1,12 @@
 //! What the verbs hand over to be shown.
 
 use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::message::Log;
 use oomph_diagnose::steps::Growth;
 use oomph_diagnose::tune::Candidate;
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::{Replayed, Setup};
-use oomph_trace::Bytes;
+use oomph_trace::{Bytes, Sidecar};
 
 /// The result of `replay` for one device.
 #[derive(Clone, Debug)]
@@ -42,4 +43,13 @@ pub struct ExplainResult<'a> {
     pub recording: &'a Recording<'a>,
     /// The verdict.
     pub explanation: Explanation,
+}
+
+/// The result of `explain` for a recording that holds no memory of a card.
+#[derive(Clone, Debug)]
+pub struct ProcessResult<'a> {
+    /// What the recorder knew.
+    pub sidecar: &'a Sidecar,
+    /// What the exception's text says, if there was one.
+    pub log: Option<Log>,
 }

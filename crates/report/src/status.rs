@@ -170,6 +170,8 @@ pub struct Recorded {
     pub rank: Option<u64>,
     /// The version of PyTorch.
     pub torch: Option<String>,
+    /// PyTorch's allocator settings in its environment.
+    pub settings: Option<Settings>,
     /// Its devices.
     pub devices: Vec<RecordedDevice>,
 }

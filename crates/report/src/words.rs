@@ -8,7 +8,7 @@ use oomph_diagnose::place::Place;
 use oomph_diagnose::tune::Candidate;
 use oomph_engine::program::{OpKind, Origin, Refusal, Unknown};
 use oomph_engine::recording::{LimitSource, Recording};
-use oomph_trace::Bytes;
+use oomph_trace::{Bytes, Sidecar};
 
 use crate::results::ExplainResult;
 
@@ -44,6 +44,7 @@ pub(crate) fn headline(result: &ExplainResult<'_>) -> String {
     match explanation.ooms.first() {
         Some(oom) => {
             let step = oom.step.map_or_else(String::new, |step| format!(", step {step}"));
+            let step = oom.phase.map_or_else(|| step.clone(), |phase| format!("{step}, {}", phase.name()));
             format!("out of memory on GPU {device}{step}: {} more was asked for", oom.size)
         }
         None if has_history(result.recording) => {
@@ -75,6 +76,37 @@ pub(crate) fn message_place(place: &message::Place) -> String {
     format!("{file}{line} {}{phase}", place.function)
 }
 
+/// When it was: the step and the phase, where they were marked, and the event.
+pub(crate) fn when(result: &ExplainResult<'_>) -> String {
+    let explanation = &result.explanation;
+    let events = count(result.recording.trace.events.len() as u64);
+    let event = format!("event {} of {events}", count(u64::from(explanation.moment.event.0)));
+    let event = match explanation.when {
+        Some((Some(step), phase)) => format!("step {step}, {} ({event})", phase.name()),
+        Some((None, phase)) => format!("{} ({event})", phase.name()),
+        None => event,
+    };
+    match explanation.ooms.len() {
+        0 | 1 => event,
+        more => format!("{event}; {} followed", counted(more as u64 - 1, "more failure")),
+    }
+}
+
+/// That lines were lent from step to step, if they were.
+pub(crate) fn borrowed(explanation: &Explanation) -> Option<String> {
+    let allocations: usize = explanation.borrowed.iter().map(|(_, count)| count).sum();
+    let from = match explanation.borrowed.as_slice() {
+        [] => return None,
+        [(step, _)] => format!("step {step}"),
+        [(first, _), (second, _)] => format!("steps {first} and {second}"),
+        [(first, _), .., (last, _)] => {
+            format!("{} steps from {first} to {last}", count(explanation.borrowed.len() as u64))
+        }
+    };
+    let lines = counted(allocations as u64, "allocation");
+    Some(format!("lines of {lines} taken from {from}: stacks are sampled"))
+}
+
 /// The moment the report is about, to stand after "Memory".
 pub(crate) fn moment(result: &ExplainResult<'_>) -> &'static str {
     match result.explanation.ooms.first() {
@@ -98,7 +130,17 @@ pub(crate) fn run(of: &Recording<'_>) -> String {
         "no history, only what is held".to_owned()
     };
     let (device, version) = (of.trace.device, of.setup.profile.version);
-    format!("GPU {device}, {history}, PyTorch {version}, {settings}")
+    let rank = of.snapshot.sidecar.as_ref().map_or_else(String::new, rank);
+    format!("{rank}GPU {device}, {history}, PyTorch {version}, {settings}")
+}
+
+/// Which of a job's processes it is, to stand before the device.
+pub(crate) fn rank(sidecar: &Sidecar) -> String {
+    match (sidecar.identity.rank, sidecar.identity.world_size) {
+        (Some(rank), Some(size)) => format!("rank {rank} of {size}, "),
+        (Some(rank), None) => format!("rank {rank}, "),
+        (None, _) => String::new(),
+    }
 }
 
 /// What the recording does not tell.
@@ -120,6 +162,7 @@ pub(crate) fn limit(of: &Recording<'_>) -> Option<(Bytes, String)> {
     let bounds = &of.program.limit;
     let source = match (of.limit_source, bounds.refusal) {
         (LimitSource::Given, _) => "limit, as given".to_owned(),
+        (LimitSource::Recorded, _) if of.setup.capacity.is_none() => "limit, as recorded".to_owned(),
         (LimitSource::GarbageCollection, _) => "limit, inferred from when garbage was collected".to_owned(),
         (_, Some(Refusal::Device { .. })) if of.setup.capacity.is_some() => {
             "what the card could give this process".to_owned()

@@ -1,6 +1,7 @@
 //! The vocabulary of oomph and the readers that produce it.
 //!
-//! In reading order: units, texts and stacks, the events of a trace, a snapshot, and how one is read.
+//! In reading order: units, texts and stacks, the events of a trace, what oomph's recorder adds, a snapshot, and how one
+//! is read.
 //! The crate does no I/O of its own: readers take bytes and give values. See ARCHITECTURE.md.
 
 pub mod units;
@@ -10,6 +11,8 @@ pub mod text;
 pub mod stack;
 
 pub mod event;
+
+pub mod sidecar;
 
 pub mod snapshot;
 
@@ -26,6 +29,7 @@ mod packing;
 pub use error::ReadError;
 pub use event::{Action, Event, PoolId, PoolIdx, Stream};
 pub use packing::{begins_as_pickle, unpacked};
+pub use sidecar::Sidecar;
 pub use snapshot::{Annotation, Block, BlockState, Fields, RecordedSettings, Segment, Snapshot, Trace};
 pub use stack::{Frame, FrameId, StackId, Stacks};
 pub use text::{TextId, Texts};

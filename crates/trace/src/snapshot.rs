@@ -1,6 +1,7 @@
 //! What a memory snapshot says: per device a trace of events and the segments at its end.
 
 use crate::event::{Event, PoolId, PoolIdx, Stream};
+use crate::sidecar::Sidecar;
 use crate::stack::{StackId, Stacks};
 use crate::text::{TextId, Texts};
 use crate::units::{Addr, Bytes};
@@ -22,6 +23,8 @@ pub struct Snapshot {
     pub texts: Texts,
     /// Which fields were seen; they tell PyTorch's version.
     pub fields: Fields,
+    /// What oomph's recorder added, where it made the file.
+    pub sidecar: Option<Sidecar>,
 }
 
 impl Snapshot {

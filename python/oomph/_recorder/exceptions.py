@@ -82,7 +82,7 @@ def last() -> dict[str, Any] | None:
     return None if error is None else describe(error)
 
 
-def ended_in_oom() -> bool:
-    """Whether the program ends because memory ran out."""
+def last_is_oom() -> bool:
+    """Whether the exception nobody caught says that memory ran out."""
     error = _last()
     return error is not None and _ran_out(error)

@@ -9,7 +9,7 @@ import signal
 import sys
 from types import FrameType, ModuleType
 
-from . import complaint, environment, exceptions, files, imports
+from . import complaint, environment, files, imports
 from .clock import now
 from .recorder import Recorder
 
@@ -34,8 +34,11 @@ class Process:
         )
         self.name: str | None = None
         self.is_flushing = False
+        # When an error was last written, and how long that took.
+        self.oom_us = 0
         self.cost_us = 0
-        self.written_us = 0
+        # What the recording on disk was written for.
+        self.holds: str | None = None
         self.is_direct = os.environ.get("OOMPH_PARENT") == str(os.getppid())
 
     def claim(self) -> str:
@@ -62,8 +65,7 @@ class Process:
             snapshot, sidecar = self.recorder.take(why, name, os.path.basename(self.folder))
             files.write_pickle(f"{path}.pickle", {**snapshot, "oomph": sidecar})
             files.write_json(f"{path}.json", {k: v for k, v in sidecar.items() if k != "classes"})
-            self.written_us = now()
-            self.cost_us = self.written_us - sidecar["written_us"]
+            self.holds = why
         except Exception as error:
             complaint.once("cannot write the recording", error)
         finally:
@@ -72,9 +74,12 @@ class Process:
     def flush_oom(self) -> None:
         """After an out-of-memory error, which the program may catch and run into again: at most a tenth of the time
         is spent on writing, but for the first."""
-        if self.written_us and now() - self.written_us < 10 * self.cost_us:
+        began = now()
+        if self.oom_us and began - self.oom_us < 10 * self.cost_us:
             return
         self.flush("oom")
+        self.oom_us = now()
+        self.cost_us = self.oom_us - began
 
     def beat(self) -> None:
         """Writes the summary alone: what remains of a process that is killed outright."""
@@ -102,7 +107,7 @@ class Process:
 
     def at_exit(self) -> None:
         if self.pid == os.getpid() and self.is_worth_writing():
-            if self.recorder.ooms and not exceptions.ended_in_oom():
+            if self.holds == "oom" and not self.recorder.ended_in_oom():
                 self.keep_oom()
             self.flush("exit")
 
@@ -111,9 +116,8 @@ class Process:
         path = os.path.join(self.folder, self.claim())
         try:
             os.replace(f"{path}.pickle", f"{path}.oom.pickle")
-        except OSError:
-            # It was not written, for want of time or space.
-            pass
+        except OSError as error:
+            complaint.once("the recording of the error is not kept", error)
 
     def at_signal(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGUSR1:
@@ -141,7 +145,8 @@ class Process:
         self.name = None
         self.is_direct = False
         self.is_flushing = False
-        self.written_us = 0
+        self.oom_us = 0
+        self.holds = None
         self.recorder.forget()
 
     def at_torch(self, torch: ModuleType) -> None:

@@ -18,6 +18,8 @@ FORMAT = 1
 # Marks that the brief summary keeps: enough to say where the program was.
 BRIEF_MARKS = 64
 BEAT_US = 2_000_000
+# A program that caught an error gave up if it asks for less than one in so many of what it asked for before.
+GAVE_UP = 20
 
 
 def _nothing() -> None:
@@ -136,6 +138,7 @@ class Recorder:
                     "requested": requested,
                     "total": total,
                     "free": free,
+                    "served": self._served(device),
                     "frames": frames,
                 }
             )
@@ -143,6 +146,22 @@ class Recorder:
             self._on_oom()
         except Exception as error:
             complaint.once("the error is not recorded", error)
+
+    def _served(self, device: int) -> int:
+        """How many requests the allocator has served on a device."""
+        return int(self._torch.cuda.memory_stats(device).get("allocation.all.allocated", 0))
+
+    def ended_in_oom(self) -> bool:
+        """Whether running out of memory is what the program ends with: nobody caught it, or whoever did gave up, and
+        next to nothing was asked of the GPU since."""
+        if exceptions.last_is_oom():
+            return True
+        if not self.ooms or exceptions.last() is not None:
+            return False
+        last = self.ooms[-1]
+        steps_since = any(kind == "step" and time > last["time_us"] for time, kind, _ in self._marks.list)
+        since = self._served(last["device"]) - last["served"]
+        return not steps_since and since * GAVE_UP <= last["served"]
 
     def take(self, why: str, name: str, run: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """The allocator's snapshot, and beside it what a snapshot lacks."""
@@ -188,4 +207,5 @@ class Recorder:
             "host": {**memory, "samples": [list(sample) for sample in self._samples]},
             "ooms": self.ooms,
             "exception": exceptions.last(),
+            "ended_in_oom": why == "exit" and self.ended_in_oom(),
         }

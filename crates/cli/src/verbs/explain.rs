@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use oomph_engine::recording::Known;
-use oomph_host::explain::result;
+use oomph_host::explain::{process, result};
 use oomph_host::input::{self, Input};
 use oomph_report::results::ExplainResult;
 use oomph_report::{html, json, text};
@@ -24,6 +24,12 @@ pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
         }
         match input::read(file)? {
             Input::Snapshot(snapshot) => {
+                let on_a_card = snapshot.traces.iter().any(|trace| trace.device >= 0);
+                if let Some(sidecar) = snapshot.sidecar.as_ref().filter(|_| !on_a_card) {
+                    let result = process(sidecar);
+                    texts.push(text::process::render(&result, colour));
+                    documents.push(json::process(&result));
+                }
                 let known = Known { version: args.profile, limit: args.limit };
                 // Left to the system, snapshot and recordings alike: it takes them back faster than we could.
                 for recording in input::recordings(Box::leak(snapshot), known) {

@@ -41,6 +41,6 @@ fn result<'a>(recording: &'a Recording<'a>, limit: Option<Bytes>, common: &Commo
     output::remark(common, &format!("oomph: replaying {} settings", settings.len()));
     let candidates = parallel::evaluate(&search, &settings);
     let best = best(&candidates);
-    let growth = steps::find(recording, &mut Places::new(recording.snapshot)).growth;
+    let growth = steps::find(recording, &mut Places::new(recording)).growth;
     TuneResult { recording, limit: search.limit, candidates, best, growth }
 }

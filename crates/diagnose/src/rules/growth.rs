@@ -44,9 +44,9 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let mut lines = vec![format!(
         "{} at the start of step {}, {} at the start of step {}",
         evidence.steps.baseline[evidence.steps.baseline.len() - 1 - growth.steps],
-        evidence.steps.baseline.len() - growth.steps,
+        evidence.steps.number(evidence.steps.baseline.len() - growth.steps),
         evidence.steps.baseline.last().copied().unwrap_or_default(),
-        evidence.steps.baseline.len(),
+        evidence.steps.number(evidence.steps.baseline.len()),
     )];
     for (place, bytes) in growth.lines.iter().take(NAMED) {
         let line = place.as_ref().map_or_else(

@@ -1,10 +1,18 @@
-//! OOM014: it was the card that was full, and what is in it beside PyTorch's memory the recording cannot tell.
+//! OOM014: it was the card that was full, partly with what is not PyTorch's memory; a plain snapshot cannot tell how
+//! much that is.
 //! Silent where a limit of PyTorch's refused, or nothing tells who did.
 
 use oomph_engine::program::Refusal;
 use oomph_engine::recording::LimitSource;
+use oomph_trace::Bytes;
+use oomph_trace::sidecar::Process;
+
+use crate::card;
 
 use super::{Evidence, Finding, RuleInfo};
+
+/// How many other processes are named.
+const NAMED: usize = 3;
 
 pub(super) const INFO: RuleInfo = RuleInfo {
     id: "OOM014",
@@ -24,8 +32,9 @@ who has it: `nvidia-smi`. Close other processes, or restart a notebook's
 kernel that still holds memory.
 
 **Silent** without a failure; where a limit was given, or PyTorch's own limit
-refused. The card's size is not in the file, so it cannot say how much is
-outside. It names no cause.
+refused. A plain snapshot does not state the card's size, so how much is
+outside is said only of a recording made by `oomph run`, with the processes
+that have it. It names no cause.
 
 ```text
 the card was full: 1000.00 MiB was all that this process could have [OOM014]
@@ -40,7 +49,9 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let recording = evidence.recording;
     let failed = evidence.moment.failed?;
     let Some(Refusal::Device { .. }) = recording.program.limit.refusal else { return None };
-    if recording.limit_source == LimitSource::Given {
+    if recording.limit_source == LimitSource::Given
+        || recording.limit_source == LimitSource::Recorded && recording.setup.capacity.is_none()
+    {
         return None;
     }
     let left = recording.trace.events.get(evidence.moment.event.index())?.device_free();
@@ -52,10 +63,36 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
         rule: INFO.id,
         cause: None,
         claim: format!("the card was full: {} was all that this process could have", held + left),
-        evidence: vec![
-            format!("held {held}, and the driver had {left} left"),
-            "what the card has beyond that is outside PyTorch's memory; nvidia-smi shows who has it"
-                .to_owned(),
-        ],
+        evidence: [format!("held {held}, and the driver had {left} left")]
+            .into_iter()
+            .chain(outside(evidence))
+            .collect(),
     })
+}
+
+/// What is outside of PyTorch's memory, and whose, as far as it is known.
+fn outside(evidence: &Evidence<'_>) -> Vec<String> {
+    let recording = evidence.recording;
+    let sidecar = recording.snapshot.sidecar.as_ref();
+    let Some((sidecar, beside)) = sidecar.zip(card::at(recording, evidence.moment)) else {
+        let text = "what the card has beyond that is outside PyTorch's memory; nvidia-smi shows who has it";
+        return vec![text.to_owned()];
+    };
+    let (total, context) = (beside.total, beside.context);
+    let Some(others) = beside.others else {
+        return vec![format!("the card has {total}: {context} of it is outside PyTorch's memory")];
+    };
+    let mut lines = vec![format!(
+        "the card has {total}: {others} of it is other processes', {context} this process's CUDA context and libraries"
+    )];
+    let processes = sidecar.card(recording.trace.device).map_or(&[][..], |card| &card.processes);
+    let foreign = processes.iter().filter(|process| Some(process.pid) != sidecar.identity.pid);
+    let mut holders: Vec<(Bytes, &Process)> =
+        foreign.filter_map(|process| Some((process.bytes?, process))).collect();
+    holders.sort_by_key(|(bytes, process)| (std::cmp::Reverse(*bytes), process.pid));
+    lines.extend(holders.into_iter().take(NAMED).map(|(bytes, process)| {
+        let name = process.name.as_deref().map_or_else(String::new, |name| format!(" ({name})"));
+        format!("process {}{name} has {bytes}", process.pid)
+    }));
+    lines
 }

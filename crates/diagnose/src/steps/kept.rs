@@ -8,6 +8,7 @@ use oomph_trace::{Bytes, EventIdx, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
 
 use crate::iterations;
+use crate::phases::{self, Phases};
 use crate::place::{self, Line, Place, PlaceId, Places};
 
 /// Results of the forward passes of several iterations that are all alive.
@@ -51,23 +52,30 @@ struct Group {
 
 /// The results of forward passes alive at the start of the last iteration and made two or more before it, by lines
 /// that made some in several; `None` unless they stem from at least half of those iterations.
-pub(super) fn find(recording: &Recording<'_>, starts: &[EventIdx], places: &mut Places<'_>) -> Option<Kept> {
+pub(super) fn find(
+    recording: &Recording<'_>,
+    starts: &[EventIdx],
+    places: &mut Places<'_>,
+    marked: &Phases,
+) -> Option<Kept> {
     let program = &recording.program;
     let failure = program.ops.iter().find(|op| op.kind == OpKind::AllocFailed).map(|op| op.event);
     let starts = &starts[..starts.partition_point(|start| failure.is_none_or(|event| *start <= event))];
     let &last = starts.last().filter(|_| starts.len() >= iterations::FEWEST)?;
     let eligible = starts.len() - 2;
 
-    let mut phases = Phases { snapshot: recording.snapshot, of_stack: FxHashMap::default() };
+    let mut phases = Told { snapshot: recording.snapshot, marked, of_stack: FxHashMap::default() };
     let mut born: Vec<Option<(EventIdx, Bytes)>> = vec![None; program.allocs as usize];
     let mut made = 0;
     for op in program.ops.iter().take_while(|op| op.event < last) {
         match op.kind {
             OpKind::Alloc => {
                 born[op.alloc.0 as usize] = Some((op.event, op.size));
-                let stack = recording.trace.events[op.event.index()].stack;
+                let stack = places.stack(op.event);
                 let counts = op.event >= starts[0] && op.event < starts[eligible];
-                made += usize::from(counts && stack.is_some_and(|stack| phases.of(stack) == Phase::Forward));
+                made += usize::from(
+                    counts && stack.is_some_and(|stack| phases.of(op.event, stack) == Phase::Forward),
+                );
             }
             OpKind::Free | OpKind::FreeLater | OpKind::Complete => born[op.alloc.0 as usize] = None,
             OpKind::AllocFailed | OpKind::EmptyCache | OpKind::Abandon | OpKind::EmptyPool => {}
@@ -76,8 +84,8 @@ pub(super) fn find(recording: &Recording<'_>, starts: &[EventIdx], places: &mut 
     let mut groups: BTreeMap<PlaceId, Group> = BTreeMap::new();
     for (event, size) in born.into_iter().flatten() {
         let step = starts.partition_point(|start| *start <= event);
-        let Some(stack) = recording.trace.events[event.index()].stack else { continue };
-        if !(1..=eligible).contains(&step) || phases.of(stack) != Phase::Forward {
+        let Some(stack) = places.stack(event) else { continue };
+        if !(1..=eligible).contains(&step) || phases.of(event, stack) != Phase::Forward {
             continue;
         }
         let group = groups.entry(places.of(Some(stack))).or_default();
@@ -115,11 +123,11 @@ fn under<'a>(snapshot: &Snapshot, mut stacks: impl Iterator<Item = &'a StackId>)
     place::place_of(snapshot, shared).map(|place| place.line)
 }
 
-/// The last request up to the failure that came from a backward pass or an optimizer. Autograd works in threads
-/// without Python frames, so a request without any counts as its own.
+/// The last request up to the failure that came from a backward pass or an optimizer, as marked. Without marks the
+/// stacks tell: autograd works in threads without Python frames, so a request without any counts as its own.
 fn last_trained(
     recording: &Recording<'_>,
-    phases: &mut Phases<'_>,
+    phases: &mut Told<'_>,
     failure: Option<EventIdx>,
 ) -> Option<EventIdx> {
     let ops = recording.program.ops.iter().rev();
@@ -128,20 +136,33 @@ fn last_trained(
         .filter(|op| failure.is_none_or(|event| op.event <= event));
     let found = requests.find(|op| {
         let stack = recording.trace.events[op.event.index()].stack;
+        if let Some(trains) = phases.trains(op.event) {
+            return trains;
+        }
         let Some(stack) = stack else { return true };
-        recording.snapshot.stacks.frames_of(stack).is_empty() || phases.of(stack) == Phase::Training
+        recording.snapshot.stacks.frames_of(stack).is_empty() || phases.of(op.event, stack) == Phase::Training
     });
     found.map(|op| op.event)
 }
 
-/// The phase of each stack; each is looked at once.
-struct Phases<'a> {
+/// The phase of each event, as it is marked, and as its stack tells; each stack is looked at once.
+struct Told<'a> {
     snapshot: &'a Snapshot,
+    marked: &'a Phases,
     of_stack: FxHashMap<StackId, Phase>,
 }
 
-impl Phases<'_> {
-    fn of(&mut self, stack: StackId) -> Phase {
+impl Told<'_> {
+    /// Whether the event is marked as part of a backward pass or an optimizer; `None` where nothing is marked.
+    fn trains(&self, event: EventIdx) -> Option<bool> {
+        let phase = self.marked.at(event)?.phase;
+        Some(matches!(phase, phases::Phase::Backward | phases::Phase::Optimizer))
+    }
+
+    fn of(&mut self, event: EventIdx, stack: StackId) -> Phase {
+        if self.trains(event) == Some(true) {
+            return Phase::Training;
+        }
         let snapshot = self.snapshot;
         *self.of_stack.entry(stack).or_insert_with(|| phase(snapshot, stack))
     }

@@ -136,15 +136,20 @@ impl Options {
     /// The structured fields are what took effect; the raw string adds the options that have no field of their own,
     /// as far as they can be read.
     pub fn recorded(settings: &RecordedSettings, profile: &Profile) -> Options {
-        let mut options = Options::default();
-        for (key, value) in settings.conf.as_deref().map(split_settings).unwrap_or_default() {
-            // A string that PyTorch accepted may hold what replay does not model; the rest still counts.
-            let _ = options.set(key, value, profile);
-        }
+        let mut options = Options::as_far_as_known(settings.conf.as_deref().unwrap_or_default(), profile);
         options.expandable_segments = settings.expandable_segments;
         options.max_split_size = settings.max_split_size;
         options.garbage_collection_threshold = settings.garbage_collection_threshold;
         options.roundup_power2_divisions = Divisions(settings.roundup_power2_divisions);
+        options
+    }
+
+    /// What is known of a string that PyTorch accepted: it may hold what replay does not model.
+    pub(crate) fn as_far_as_known(conf: &str, profile: &Profile) -> Options {
+        let mut options = Options::default();
+        for (key, value) in split_settings(conf) {
+            let _ = options.set(key, value, profile);
+        }
         options
     }
 

@@ -143,11 +143,8 @@ pub(super) fn join(gpus: &mut Gpus, found: Vec<Found>) -> Vec<Recorded> {
                 }
                 let device = record.devices.iter().find(|device| device.gpu == Some(gpu.index));
                 process.torch = device.map(|device| device.memory);
-                if let Some(set) = &process.settings {
-                    let values = [(settings::CUDA, &set.cuda), (settings::GENERAL, &set.general)];
-                    let variable = |name: &str| values.iter().find(|(known, _)| *known == name)?.1.as_deref();
-                    process.settings = Some(settings::read(variable, record.torch.as_deref()));
-                }
+                // They are the same, read in the light of the version of PyTorch.
+                process.settings.clone_from(&record.settings);
             }
         }
     }

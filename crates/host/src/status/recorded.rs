@@ -11,7 +11,7 @@ use oomph_report::status::{Recorded, RecordedDevice, TorchMemory};
 use oomph_trace::Bytes;
 use serde_json::Value;
 
-use super::process;
+use super::{process, settings};
 
 /// The variable that leads to the run's folder.
 const RUN: &str = "OOMPH_RUN";
@@ -33,20 +33,27 @@ pub(super) fn read(proc: &Path, users: &process::Users) -> Vec<Found> {
 }
 
 fn of_process(proc: &Path, pid: u32, users: &process::Users) -> Option<Found> {
-    let folder = process::environment(proc, pid)?.get(RUN).cloned()?;
+    let environment = process::environment(proc, pid)?;
+    let folder = environment.get(RUN)?;
     let pids = process::read(proc, pid, users)?.pids;
     // A process in a container names the folder as it sees it.
     let inside = proc.join(pid.to_string()).join("root").join(folder.trim_start_matches('/'));
-    let folders = [PathBuf::from(&folder), inside];
-    let run = Path::new(&folder).file_name()?.to_string_lossy().into_owned();
-    folders.iter().flat_map(|folder| files(folder)).find_map(|file| parse(&file, pid, &pids, &run))
+    let folders = [PathBuf::from(folder), inside];
+    let run = Path::new(folder).file_name()?.to_string_lossy().into_owned();
+    let mut files = folders.iter().flat_map(|folder| files(folder));
+    let mut found = files.find_map(|file| parse(&file, pid, &pids, &run))?;
+    let variable = |name: &str| environment.get(name).map(String::as_str);
+    found.recorded.settings = Some(settings::read(variable, found.recorded.torch.as_deref()));
+    Some(found)
 }
 
 /// The texts of a run's files, in order of name.
 fn files(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    // Opening anything but a file may wait forever.
     let is_process = |path: &PathBuf| {
-        path.extension().is_some_and(|end| end == "json")
+        path.is_file()
+            && path.extension().is_some_and(|end| end == "json")
             && path.file_name().is_some_and(|name| name != "run.json")
     };
     let mut paths: Vec<PathBuf> = entries.filter(is_process).collect();
@@ -77,6 +84,7 @@ fn parse(text: &str, pid: u32, pids: &[u32], run: &str) -> Option<Found> {
             name: value.get("name").and_then(Value::as_str).unwrap_or("?").to_owned(),
             rank: value.get("rank").and_then(Value::as_u64),
             torch: torch.map(str::to_owned),
+            settings: None,
             devices: devices.iter().enumerate().map(|(place, value)| device(place, value)).collect(),
         },
     })

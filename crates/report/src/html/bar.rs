@@ -6,6 +6,7 @@ use oomph_trace::Bytes;
 
 use super::escape::Escaped;
 use super::{HOLDERS, holder_class, percent};
+use crate::memory;
 use crate::results::ExplainResult;
 use crate::words;
 
@@ -66,10 +67,41 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
     let _ = writeln!(
         out,
         "<tr class=\"total\"><td></td><td>{}</td><td class=\"n\">{total}</td><td class=\"n exact\">{}</td>\
-         <td class=\"n share\">100%</td></tr>\n</tbody></table></section>",
+         <td class=\"n share\">100%</td></tr>\n</tbody></table>",
         Escaped(source),
         words::count(total.0)
     );
+    if let Some(note) = words::borrowed(&result.explanation) {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", Escaped(note));
+    }
+    out.push_str("</section>\n");
+    classes(out, result);
+}
+
+/// What was in use by what it was for, as a table that adds up.
+fn classes(out: &mut String, result: &ExplainResult<'_>) {
+    let moment = &result.explanation.moment;
+    let Some(classes) = &moment.classes else { return };
+    let active = moment.counters.active;
+    out.push_str(
+        "<section class=\"card\"><h2>By class</h2>\n<table class=\"legend\"><thead><tr><th>what for</th>\
+         <th class=\"n\">size</th><th class=\"n exact-head\">bytes</th><th class=\"n share\">share</th></tr></thead>\
+         <tbody>\n",
+    );
+    let mut row = |style: &str, name: &str, bytes: Bytes| {
+        let _ = writeln!(
+            out,
+            "<tr{style}><td>{name}</td><td class=\"n\">{bytes}</td><td class=\"n exact\">{}</td>\
+             <td class=\"n share\">{}</td></tr>",
+            words::count(bytes.0),
+            share(bytes, active)
+        );
+    };
+    for (bytes, name) in memory::by_class(classes) {
+        row("", name, bytes);
+    }
+    row(" class=\"total\"", "in use", active);
+    out.push_str("</tbody></table></section>\n");
 }
 
 fn share(part: Bytes, whole: Bytes) -> String {
@@ -104,14 +136,10 @@ pub(super) fn parts(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String) {
     add("hx", rest.iter().map(|holder| holder.bytes).sum(), &elsewhere);
     add("trapped", moment.trapped(), "cached beside blocks in use: cannot be given back");
     add("spare", moment.releasable, "cached, could be given back");
-    let reserved = moment.counters.reserved;
-    let (total, source) = match words::limit(result.recording) {
-        Some((ceiling, source)) => {
-            add("unheld", ceiling.saturating_sub(reserved), "not held");
-            (ceiling.max(reserved), source)
-        }
-        None => (reserved, "held in all; no limit is known".to_owned()),
-    };
+    let (not_held, total, source) = memory::not_held(result);
+    for (class, bytes, what) in not_held {
+        add(class, bytes, &what);
+    }
     parts.retain(|part| part.bytes > Bytes::ZERO);
     (parts, total, source)
 }

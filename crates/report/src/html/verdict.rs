@@ -60,17 +60,11 @@ pub(super) fn evidence(out: &mut String, lines: &[String]) {
 
 fn facts(out: &mut String, result: &ExplainResult<'_>) {
     let explanation = &result.explanation;
-    let events = words::count(result.recording.trace.events.len() as u64);
     if let Some(oom) = explanation.ooms.first() {
         if let Some(place) = &oom.place {
             let _ = writeln!(out, "<dt>Where</dt><dd><code>{}</code></dd>", Escaped(words::located(place)));
         }
-        let also = match explanation.ooms.len() {
-            1 => String::new(),
-            more => format!("; {} followed", words::counted(more as u64 - 1, "more failure")),
-        };
-        let event = words::count(u64::from(oom.event.0));
-        fact(out, "When", format_args!("event {event} of {events}{also}"));
+        fact(out, "When", words::when(result));
         if let Some(failed) =
             explanation.moment.failed.filter(|failed| failed.segment.to_string() != failed.size.to_string())
         {
@@ -82,8 +76,7 @@ fn facts(out: &mut String, result: &ExplainResult<'_>) {
             );
         }
     } else if words::has_history(result.recording) {
-        let event = words::count(u64::from(explanation.moment.event.0));
-        fact(out, "When", format_args!("event {event} of {events}"));
+        fact(out, "When", words::when(result));
     }
     fact(out, "Run", words::run(result.recording));
     for unknown in &result.recording.program.unknown {

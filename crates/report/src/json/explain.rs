@@ -5,6 +5,7 @@ use oomph_engine::recording::Recording;
 use oomph_trace::Bytes;
 use serde_json::{Value, json};
 
+use super::recorded::add;
 use super::{SCHEMA, bytes, fidelity, place, recorded, trace};
 use crate::results::ExplainResult;
 
@@ -81,7 +82,7 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
         .iter()
         .map(|(cause, reason)| json!({ "cause": cause.name(), "reason": reason }))
         .collect();
-    json!({
+    let mut document = json!({
         "schema": SCHEMA,
         "trace": trace(recording),
         "recorded": recorded(recording),
@@ -126,7 +127,9 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
             "how": advice.how.name(),
             "why": advice.why,
         })).collect::<Vec<_>>(),
-    })
+    });
+    add(&mut document, result);
+    document
 }
 
 fn moment_value(counters: &Counters, event: u32, releasable: Bytes, recording: &Recording<'_>) -> Value {

@@ -14,10 +14,12 @@ use crate::results::{ReplayResult, TuneResult};
 
 mod explain;
 mod message;
+mod recorded;
 mod status;
 
 pub use explain::explain;
 pub use message::message;
+pub use recorded::process;
 pub use status::status;
 
 /// The schema's number.
@@ -135,6 +137,7 @@ fn trace(recording: &Recording<'_>) -> Value {
         "limit_source": match recording.limit_source {
             LimitSource::None => Value::Null,
             LimitSource::Given => json!("given"),
+            LimitSource::Recorded => json!("recorded"),
             LimitSource::Refusals => json!("refusals"),
             LimitSource::GarbageCollection => json!("garbage_collection"),
         },

@@ -115,6 +115,7 @@ fn recorded(process: &Recorded) -> Value {
         "name": process.name,
         "rank": process.rank,
         "torch": process.torch,
+        "settings": process.settings.as_ref().map(settings),
         "devices": process.devices.iter().map(device).collect::<Vec<_>>(),
     })
 }

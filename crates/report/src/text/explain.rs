@@ -9,6 +9,7 @@ use oomph_trace::Bytes;
 
 use super::heading;
 use super::style::{Align, Colour, paragraph, table};
+use crate::memory;
 use crate::results::ExplainResult;
 use crate::words::{self, count, counted};
 
@@ -27,6 +28,7 @@ pub fn render(result: &ExplainResult<'_>, colour: Colour) -> String {
     findings(&mut out, result);
     out.push('\n');
     card(&mut out, result);
+    by_class(&mut out, result);
     out.push('\n');
     if words::has_history(result.recording) {
         fixes(&mut out, result, colour);
@@ -38,35 +40,20 @@ pub fn render(result: &ExplainResult<'_>, colour: Colour) -> String {
 
 fn verdict(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
     let explanation = &result.explanation;
-    let device = result.recording.trace.device;
-    let events = result.recording.trace.events.len() as u64;
     let Some(oom) = explanation.ooms.first() else {
-        let peak = explanation.moment.counters.active;
         if !words::has_history(result.recording) {
-            let text = format!("GPU {device}: {peak} in use when the snapshot was taken");
-            let _ = writeln!(out, "{}", colour.strong(&text));
+            let _ = writeln!(out, "{}", colour.strong(&words::headline(result)));
             return;
         }
-        let text = format!("no failure on GPU {device}; the peak in use was {peak}");
-        let _ = writeln!(out, "{}", colour.strong(&text));
-        paragraph(
-            out,
-            "When",
-            &format!("event {} of {}", count(u64::from(explanation.moment.event.0)), count(events)),
-        );
+        let _ = writeln!(out, "{}", colour.strong(&words::headline(result)));
+        paragraph(out, "When", &words::when(result));
         return;
     };
-    let step = oom.step.map_or_else(String::new, |step| format!(", step {step}"));
-    let text = format!("out of memory on GPU {device}{step}: {} more was asked for", oom.size);
-    let _ = writeln!(out, "{}", colour.strong(&colour.bad(&text)));
+    let _ = writeln!(out, "{}", colour.strong(&colour.bad(&words::headline(result))));
     if let Some(place) = &oom.place {
         paragraph(out, "Where", &words::located(place));
     }
-    let also = match explanation.ooms.len() {
-        1 => String::new(),
-        more => format!("; {} followed", counted(more as u64 - 1, "more failure")),
-    };
-    paragraph(out, "When", &format!("event {} of {}{also}", count(u64::from(oom.event.0)), count(events)));
+    paragraph(out, "When", &words::when(result));
     if let Some(failed) =
         explanation.moment.failed.filter(|failed| failed.segment.to_string() != failed.size.to_string())
     {
@@ -113,13 +100,8 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
     }
     rows.push((moment.trapped(), "cached beside blocks in use: cannot be given back".to_owned()));
     rows.push((moment.releasable, "cached, could be given back".to_owned()));
-    let total = match words::limit(result.recording) {
-        Some((ceiling, source)) => {
-            rows.push((ceiling.saturating_sub(moment.counters.reserved), "not held".to_owned()));
-            (ceiling.max(moment.counters.reserved), source)
-        }
-        None => (moment.counters.reserved, "held in all; no limit is known".to_owned()),
-    };
+    let (not_held, total, source) = memory::not_held(result);
+    rows.extend(not_held.into_iter().map(|(_, bytes, what)| (bytes, what)));
     rows.retain(|(bytes, _)| *bytes > Bytes::ZERO);
     let label = match result.explanation.ooms.first() {
         Some(_) => "Memory when it failed",
@@ -129,7 +111,22 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
     let _ = writeln!(out, "  {label}");
     let mut cells: Vec<Vec<String>> =
         rows.into_iter().map(|(bytes, what)| vec![String::new(), bytes.to_string(), what]).collect();
-    cells.push(vec!["=".to_owned(), total.0.to_string(), total.1]);
+    cells.push(vec!["=".to_owned(), total.to_string(), source]);
+    table(out, 2, &[Align::Right, Align::Right, Align::Left], &cells);
+    if let Some(note) = words::borrowed(&result.explanation) {
+        paragraph(out, "Note", &note);
+    }
+}
+
+/// What was in use, by what it was for; the parts add up to the last line.
+fn by_class(out: &mut String, result: &ExplainResult<'_>) {
+    let moment = &result.explanation.moment;
+    let Some(classes) = &moment.classes else { return };
+    out.push_str("\n  By class\n");
+    let parts = memory::by_class(classes).into_iter();
+    let mut cells: Vec<Vec<String>> =
+        parts.map(|(bytes, name)| vec![String::new(), bytes.to_string(), name.to_owned()]).collect();
+    cells.push(vec!["=".to_owned(), moment.counters.active.to_string(), "in use".to_owned()]);
     table(out, 2, &[Align::Right, Align::Right, Align::Left], &cells);
 }
 

@@ -4,6 +4,7 @@ pub mod explain;
 mod heading;
 pub mod inspect;
 pub mod message;
+pub mod process;
 pub mod replay;
 pub mod rules;
 pub mod status;

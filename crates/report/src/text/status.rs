@@ -41,7 +41,7 @@ pub fn render(status: &Status, colour: Colour) -> String {
     host(&mut out, status);
     let own = &status.settings;
     paragraph(&mut out, "Settings", &format!("in this environment: {}", settings(own)));
-    for (pid, settings_of) in settings_of_processes(status.gpus.listed()) {
+    for (pid, settings_of) in settings_of_processes(status) {
         paragraph(&mut out, "", &format!("of process {pid}: {}", settings(settings_of)));
     }
     out
@@ -157,8 +157,8 @@ fn described(process: &GpuProcess) -> String {
 fn command(who: &Process) -> String {
     let Some((program, rest)) = who.command.split_first() else { return format!("[{}]", plain(&who.name)) };
     let program = program.rsplit('/').next().unwrap_or(program);
-    let whole = std::iter::once(program).chain(rest.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
-    plain(&whole)
+    let words = std::iter::once(program).chain(rest.iter().flat_map(|word| word.split_whitespace()));
+    plain(&words.collect::<Vec<_>>().join(" "))
 }
 
 /// Foreign text without what a terminal would act on.
@@ -252,14 +252,17 @@ fn counted_processes(n: u64) -> String {
     if n == 1 { "1 process".to_owned() } else { format!("{n} processes") }
 }
 
-/// Each process once, in the order of the rows.
-fn settings_of_processes(gpus: &[Gpu]) -> Vec<(u32, &Settings)> {
+/// Each process once: those in the rows, then the recorded ones that are in none.
+fn settings_of_processes(status: &Status) -> Vec<(u32, &Settings)> {
     let mut found: Vec<(u32, &Settings)> = Vec::new();
-    for process in gpus.iter().filter_map(|gpu| gpu.processes.as_ref()).flatten() {
-        if let Some(settings) = &process.settings
-            && found.iter().all(|(pid, _)| *pid != process.pid)
+    let rows = status.gpus.listed().iter().filter_map(|gpu| gpu.processes.as_ref()).flatten();
+    let listed = rows.map(|process| (process.pid, process.settings.as_ref()));
+    let recorded = status.recorded.iter().map(|one| (one.pid, one.settings.as_ref()));
+    for (pid, settings) in listed.chain(recorded) {
+        if let Some(settings) = settings
+            && found.iter().all(|(known, _)| *known != pid)
         {
-            found.push((process.pid, settings));
+            found.push((pid, settings));
         }
     }
     found

@@ -2,6 +2,9 @@
 
 use oomph_trace::{Annotation, Bytes, Snapshot, StackId};
 
+use oomph_trace::sidecar::{MarkKind, StorageClass};
+
+use super::recorded::Recorded;
 use super::session::{Live, Session};
 
 /// The shape of the model.
@@ -30,10 +33,12 @@ pub(super) struct Loop<'a> {
     activations: Vec<Vec<Live>>,
     temporary: Vec<Live>,
     prefetched: Vec<Live>,
+    /// What oomph's recorder writes beside it.
+    pub(super) recorded: Recorded,
 }
 
 impl<'a> Loop<'a> {
-    pub(super) fn new(session: Session, shape: Shape, stacks: &'a [StackId]) -> Loop<'a> {
+    pub(super) fn new(session: Session, shape: Shape, stacks: &'a [StackId], recorded: Recorded) -> Loop<'a> {
         Loop {
             session,
             shape,
@@ -44,12 +49,14 @@ impl<'a> Loop<'a> {
             activations: Vec::new(),
             temporary: Vec::new(),
             prefetched: Vec::new(),
+            recorded,
         }
     }
 
     /// The stack of the n-th place in the program.
     fn stack(&self, place: u64) -> Option<StackId> {
-        (!self.stacks.is_empty()).then(|| self.stacks[(place % self.stacks.len() as u64) as usize])
+        let recorded = !self.stacks.is_empty() && self.recorded.samples_stacks();
+        recorded.then(|| self.stacks[(place % self.stacks.len() as u64) as usize])
     }
 
     fn alloc(&mut self, bytes: u64, stream: u16, place: u64) -> Result<Live, Died> {
@@ -84,9 +91,28 @@ impl<'a> Loop<'a> {
     /// One step: forward, backward, optimizer.
     pub(super) fn step(&mut self, snapshot: &mut Snapshot) -> Result<(), Died> {
         let sequence = self.sequence();
+        self.begin_step();
         self.forward(sequence, self.shape.layers)?;
+        self.mark(MarkKind::Backward);
         self.backward(sequence)?;
+        self.mark(MarkKind::BackwardEnd);
         self.update(snapshot)
+    }
+
+    fn begin_step(&mut self) {
+        self.recorded.begin_step(&mut self.session.time_us);
+    }
+
+    fn mark(&mut self, kind: MarkKind) {
+        self.recorded.mark(&mut self.session.time_us, kind);
+    }
+
+    /// What everything that lives on is for.
+    pub(super) fn classify(&mut self) {
+        let weights = self.weights.iter().map(|(live, _)| (*live, StorageClass::Weights));
+        let gradients = self.gradients.iter().map(|live| (*live, StorageClass::Gradients));
+        let state = self.optimizer.iter().map(|live| (*live, StorageClass::Optimizer));
+        self.recorded.classify(&mut self.session.time_us, weights.chain(gradients).chain(state));
     }
 
     fn sequence(&mut self) -> u64 {
@@ -157,6 +183,7 @@ impl<'a> Loop<'a> {
     /// The optimizer makes its state at the first step; gradients go after every one.
     fn update(&mut self, snapshot: &mut Snapshot) -> Result<(), Died> {
         self.annotate(snapshot, true);
+        self.mark(MarkKind::Optimizer);
         if self.optimizer.is_empty() {
             for index in 0..self.weights.len() {
                 let (_, bytes) = self.weights[index];
@@ -173,6 +200,10 @@ impl<'a> Loop<'a> {
             self.drop_temporary(6500);
         }
         self.annotate(snapshot, false);
+        self.mark(MarkKind::OptimizerEnd);
+        if self.recorded.samples_stacks() {
+            self.classify();
+        }
         let stack = self.stack(7000);
         for gradient in std::mem::take(&mut self.gradients) {
             self.session.free(gradient, stack);
@@ -206,6 +237,7 @@ impl<'a> Loop<'a> {
     /// Asks for more than there is left, in the middle of a forward pass.
     pub(super) fn overreach(&mut self, limit: Bytes) -> Result<(), Died> {
         let sequence = self.sequence();
+        self.begin_step();
         self.forward(sequence, self.shape.layers / 2 + 1)?;
         let left = limit.saturating_sub(self.session.torch.counters().active);
         let logits = self.alloc(left.0 + (64 << 20), 0, 9000)?;

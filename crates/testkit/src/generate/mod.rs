@@ -2,6 +2,7 @@
 
 mod job;
 mod random;
+mod recorded;
 mod session;
 mod stacks;
 
@@ -13,6 +14,7 @@ use oomph_trace::{Bytes, Fields, PoolId, RecordedSettings, Snapshot};
 
 use crate::recorder::Recorder;
 use job::{Loop, Shape};
+use recorded::Recorded;
 use session::Session;
 
 pub use random::Random;
@@ -52,6 +54,8 @@ pub struct Job {
     pub limit: Option<Bytes>,
     /// How it ends.
     pub ending: Ending,
+    /// Whether oomph's recorder runs beside it, and in which steps it records stacks: every n-th; `None`: it does not.
+    pub sampled: Option<u64>,
 }
 
 impl Default for Job {
@@ -67,6 +71,7 @@ impl Default for Job {
             options: Options::default(),
             limit: None,
             ending: Ending::Complete,
+            sampled: None,
         }
     }
 }
@@ -82,6 +87,8 @@ impl Job {
             depth => stacks::add(&mut snapshot, self.stacks, depth, &mut random),
         };
         let limit = self.limit.or((self.ending == Ending::OutOfMemory).then_some(Bytes::gib(16)));
+        let recorded = Recorded::new(self.sampled, limit);
+        let limit = if self.sampled.is_some() { recorded.limit() } else { limit };
         let device = Recorder::new(SimulatedDevice::new(Some(DEVICE)));
         let torch = Torch::new(Profile::of(self.version), self.options.clone(), limit, device);
         let session = Session::new(torch, random, DEVICE, since(12));
@@ -93,7 +100,7 @@ impl Job {
             ragged: self.ragged,
             streams: self.streams.max(1),
         };
-        let mut run = Loop::new(session, shape, &stacks);
+        let mut run = Loop::new(session, shape, &stacks, recorded);
         let mut going = run.load();
         while going.is_ok() && run.session.trace.events.len() < self.events {
             going = run.step(&mut snapshot);
@@ -101,7 +108,9 @@ impl Job {
         if going.is_ok() && self.ending == Ending::OutOfMemory {
             going = run.overreach(limit.unwrap_or(DEVICE));
         }
+        run.classify();
         if going.is_err() {
+            run.recorded.fail(run.session.trace.events.last());
             run.unwind();
         }
         let mut trace = run.session.trace.clone();
@@ -112,6 +121,7 @@ impl Job {
         if !since(5) {
             snapshot.annotations.clear();
         }
+        snapshot.sidecar = run.recorded.sidecar(self.version, &run.session.torch);
         snapshot.traces.push(trace);
         snapshot.settings = since(3).then(|| self.recorded_settings());
         snapshot.fields = fields_of(self.version);

@@ -14,8 +14,8 @@ use crate::recorder::{Call, Recorder};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Live {
     block: BlockId,
-    addr: Addr,
-    size: Bytes,
+    pub(super) addr: Addr,
+    pub(super) size: Bytes,
     stream: u16,
 }
 

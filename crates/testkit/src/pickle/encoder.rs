@@ -143,6 +143,11 @@ impl<W: Write> Encoder<W> {
         }
     }
 
+    pub(super) fn none(&mut self) {
+        self.object();
+        self.pending.push(b'N');
+    }
+
     pub(super) fn boolean(&mut self, value: bool) {
         self.object();
         self.pending.push(if value { 0x88 } else { 0x89 });

@@ -3,7 +3,9 @@
 mod encoder;
 mod events;
 mod segments;
+mod sidecar;
 mod stacks;
+mod tree;
 mod words;
 
 use std::io::{self, Write};
@@ -17,6 +19,8 @@ use stacks::Frames;
 use words::{Vocabulary, Word};
 
 pub use encoder::Style;
+pub use sidecar::tree_of;
+pub use tree::Tree;
 
 /// How to write a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +40,16 @@ impl Default for Format {
 
 /// Writes `snapshot`. What the format's version does not have is left out.
 pub fn write(snapshot: &Snapshot, format: Format, out: impl Write) -> io::Result<()> {
+    write_with(snapshot, snapshot.sidecar.as_ref().map(tree_of).as_ref(), format, out)
+}
+
+/// Writes `snapshot` with this under the key `oomph`, whatever its own sidecar says.
+pub fn write_with(
+    snapshot: &Snapshot,
+    oomph: Option<&Tree>,
+    format: Format,
+    out: impl Write,
+) -> io::Result<()> {
     let mut writer = Writer {
         snapshot,
         version: format.version,
@@ -43,7 +57,7 @@ pub fn write(snapshot: &Snapshot, format: Format, out: impl Write) -> io::Result
         words: Vocabulary::new(format.style),
         frames: Frames::new(snapshot),
     };
-    writer.top_level()?;
+    writer.top_level(oomph)?;
     writer.out.finish()
 }
 
@@ -67,12 +81,13 @@ impl<W: Write> Writer<'_, W> {
         self.words.word(&mut self.out, word);
     }
 
-    fn top_level(&mut self) -> io::Result<()> {
+    fn top_level(&mut self, oomph: Option<&Tree>) -> io::Result<()> {
         let snapshot = self.snapshot;
         let since = |minor| self.version >= Version::two(minor);
         let settings = snapshot.settings.as_ref().filter(|_| since(3));
         let (annotations, host) = (since(5), since(14));
         let items = 2 + usize::from(settings.is_some()) + usize::from(annotations) + 2 * usize::from(host);
+        let items = items + usize::from(oomph.is_some());
         let dict = self.out.open_dict(items);
         self.word(Word::Segments);
         let mut lists: Vec<BlockLists> = Vec::new();
@@ -105,6 +120,10 @@ impl<W: Write> Writer<'_, W> {
             self.word(word);
             let list = self.out.open_list(0);
             self.out.close_list(list)?;
+        }
+        if let Some(tree) = oomph {
+            self.word(Word::Oomph);
+            tree.write(&mut self.out, &mut self.words)?;
         }
         self.out.close_dict(dict)?;
         Ok(())

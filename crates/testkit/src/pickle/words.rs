@@ -32,7 +32,7 @@ words! {
     PinnedThreads = "pinned_num_register_threads", ReleaseLock = "release_lock_on_cudamalloc",
     PinnedRegister = "pinned_use_cuda_host_register", StreamReuse = "graph_capture_record_stream_reuse",
     MaxRoundThreshold = "max_round_threshold", MaxCachedSize = "max_cached_size",
-    Roundup = "roundup_power2_divisions",
+    Roundup = "roundup_power2_divisions", Oomph = "oomph",
 }
 
 impl From<oomph_trace::Action> for Word {

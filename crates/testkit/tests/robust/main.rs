@@ -16,13 +16,23 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use oomph_testkit::generate::Random;
-use oomph_trace::{Snapshot, read_snapshot};
+use oomph_testkit::generate::{Ending, Job, Random, window};
+use oomph_testkit::pickle::{self, Format};
+use oomph_trace::sidecar::{Host, HostSample};
+use oomph_trace::{Bytes, Snapshot, read_snapshot};
 use watch::Watch;
 
+/// The name of a recording that is generated, with all that oomph's recorder adds.
+const RECORDED: &str = "recorded";
 /// Recordings short enough to go through everything many times.
-const SMALL: [&str; 5] =
-    ["graph-pool", "fragmentation-oom", "fragmentation-expandable", "streams", "streams-expandable"];
+const SMALL: [&str; 6] = [
+    "graph-pool",
+    "fragmentation-oom",
+    "fragmentation-expandable",
+    "streams",
+    "streams-expandable",
+    RECORDED,
+];
 /// Longer ones, with settings and endings of their own.
 const LARGE: [&str; 7] = [
     "leak-oom",
@@ -36,11 +46,27 @@ const LARGE: [&str; 7] = [
 
 /// A recording as a pickle, unpacked so that damage reaches the reader rather than the checksum.
 fn pickle(name: &str) -> Vec<u8> {
+    if name == RECORDED {
+        return recorded();
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let file = File::open(root.join(name).join("snapshot.pickle.gz")).unwrap();
     let mut bytes = Vec::new();
     GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
     bytes
+}
+
+/// A job that fails, with marks, classes, sampled stacks, the host's memory and an exception. Few events, so that most
+/// damage hits what the recorder adds.
+fn recorded() -> Vec<u8> {
+    let job =
+        Job { events: 3_000, ending: Ending::OutOfMemory, sampled: Some(2), stacks: 20, ..Job::default() };
+    let mut snapshot = window(job.record(), 1_500);
+    if let Some(sidecar) = &mut snapshot.sidecar {
+        let sample = HostSample { time_us: 1, rss: Bytes::gib(1), available: Bytes::gib(2) };
+        sidecar.host = Some(Host { rss: Some(Bytes::gib(1)), samples: vec![sample; 9], ..Host::default() });
+    }
+    pickle::bytes(&snapshot, Format::default())
 }
 
 /// How many times `few` cases to run, and the first seed.

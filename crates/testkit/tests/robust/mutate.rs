@@ -1,8 +1,9 @@
 //! Changes that keep a snapshot well-formed and make it absurd.
 
 use oomph_testkit::generate::Random;
+use oomph_trace::sidecar::Span;
 use oomph_trace::{
-    Action, Addr, BlockState, Bytes, PoolId, PoolIdx, RecordedSettings, Snapshot, Stream, Trace,
+    Action, Addr, BlockState, Bytes, PoolId, PoolIdx, RecordedSettings, Sidecar, Snapshot, Stream, Trace,
 };
 
 const ACTIONS: [Action; 10] = [
@@ -43,7 +44,45 @@ pub(crate) fn mutate(snapshot: &mut Snapshot, seed: u64) -> String {
     for trace in &mut snapshot.traces {
         trace.segments.sort_by_key(|segment| segment.addr);
     }
+    if let Some(sidecar) = &mut snapshot.sidecar {
+        for _ in 0..random.between(0, 40) {
+            let kind = random.between(0, 12);
+            changes.push(format!("s{kind}"));
+            change_sidecar(sidecar, kind, &mut random);
+        }
+    }
     changes.join(" ")
+}
+
+fn change_sidecar(sidecar: &mut Sidecar, kind: u64, random: &mut Random) {
+    let any = |count: usize, random: &mut Random| random.between(0, count.max(1) as u64) as usize;
+    let (mark, class) = (any(sidecar.marks.len(), random), any(sidecar.classes.len(), random));
+    let other = any(sidecar.marks.len(), random);
+    let (marks, classes) = (&mut sidecar.marks, &mut sidecar.classes);
+    match kind {
+        0 if !marks.is_empty() => marks.swap(mark, other),
+        1 if !marks.is_empty() => marks[mark].number = number(random, marks[mark].number),
+        2 if !marks.is_empty() => marks[mark].time_us = number(random, marks[mark].time_us),
+        3 if !marks.is_empty() => marks[mark].kind = marks[other].kind,
+        4 if !marks.is_empty() => drop(marks.remove(mark)),
+        5 if !classes.is_empty() => classes[class].time_us = number(random, classes[class].time_us),
+        6 if !classes.is_empty() => classes[class].addr = Addr(number(random, classes[class].addr.0)),
+        7 if !classes.is_empty() => classes[class].bytes = Bytes(number(random, classes[class].bytes.0)),
+        8 => sidecar.stacks.push(Span {
+            from_us: number(random, 1_794_705_255_000_100),
+            to_us: random.one_in(2).then(|| number(random, 1_794_705_255_009_000)),
+        }),
+        9 => sidecar.stacks.clear(),
+        10 => sidecar.devices.iter_mut().for_each(|card| {
+            card.total = random.one_in(3).then(|| Bytes(number(random, 80 << 30)));
+            card.limit = random.one_in(2).then(|| Bytes(number(random, 16 << 30)));
+            card.free = random.one_in(3).then(|| Bytes(number(random, 60 << 30)));
+            card.used_by_others = random.one_in(2).then(|| Bytes(number(random, 1 << 30)));
+            card.stats.reserved = random.one_in(3).then(|| Bytes(number(random, 6 << 30)));
+        }),
+        11 => sidecar.ooms.iter_mut().for_each(|oom| oom.time_us = number(random, oom.time_us)),
+        _ => {}
+    }
 }
 
 fn change(trace: &mut Trace, kind: u64, pools: u64, random: &mut Random) {

@@ -6,15 +6,20 @@ use oomph_engine::recording::{Known, Recording};
 use oomph_engine::replay::{OnFailure, Setup, replay};
 use oomph_engine::torch::options::Options;
 use oomph_engine::torch::rounding::Divisions;
-use oomph_report::results::{ExplainResult, ReplayResult, TuneResult};
+use oomph_report::results::{ExplainResult, ProcessResult, ReplayResult, TuneResult};
 use oomph_report::text::Colour;
-use oomph_report::{json, text};
+use oomph_report::{html, json, text};
 use oomph_trace::{Bytes, Snapshot, Trace};
 
 /// Inspects the snapshot; explains, replays and tunes each device's part of it; shows all that as text and as JSON.
 pub(crate) fn run(snapshot: &Snapshot) {
     assert!(!text::inspect::render(snapshot, Colour::Off).is_empty());
     assert!(!json::document(vec![json::inspect(snapshot)]).is_empty());
+    if let Some(sidecar) = &snapshot.sidecar {
+        let process = ProcessResult { sidecar, log: None };
+        assert!(!text::process::render(&process, Colour::Off).is_empty());
+        assert!(!json::document(vec![json::process(&process)]).is_empty());
+    }
     for trace in snapshot.traces.iter().filter(|trace| trace.device >= 0) {
         device(snapshot, trace);
     }
@@ -26,6 +31,15 @@ fn device(snapshot: &Snapshot, trace: &Trace) {
         search.shortlist().iter().map(|found| search.evaluate_at_limit(found)).collect()
     };
     let explained = ExplainResult { recording: &recording, explanation: explain(&recording, &evaluate) };
+    let moment = &explained.explanation.moment;
+    if let Some(classes) = &moment.classes {
+        assert_eq!(classes.iter().map(|(_, bytes)| *bytes).sum::<Bytes>(), moment.counters.active);
+    }
+    if let Some(beside) = &explained.explanation.beside {
+        let parts = [beside.not_held, beside.beyond_limit, beside.context, beside.others.unwrap_or_default()];
+        assert_eq!(parts.into_iter().sum::<Bytes>() + moment.counters.reserved, beside.total);
+    }
+    assert!(!html::explain(std::slice::from_ref(&explained)).is_empty());
     assert!(!text::explain::render(&explained, Colour::Off).is_empty());
     assert!(!json::document(vec![json::explain(&explained)]).is_empty());
 

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use super::event::{Draft, Fault};
 use super::lookup::{Dict, take_list};
 use super::records::{Record, Records, TorchHeap, TorchValue};
+use super::sidecar::Plain;
 use super::{segment, settings, words};
 use crate::error::ReadError;
 use crate::event::Event;
 use crate::pickle::{Kind, Object, Outcome, Value};
+use crate::sidecar::Sidecar;
 use crate::snapshot::{Annotation, RecordedSettings, Snapshot, Trace};
 use crate::text::TextId;
 
@@ -18,8 +20,14 @@ const HOST: i32 = -1;
 /// Reads the snapshot's parts out of the pickle's value.
 pub(super) fn finish(outcome: Outcome<Records>) -> Result<Snapshot, ReadError> {
     let Outcome { value, heap, shapes } = outcome;
-    let mut parts =
-        Parts { records: shapes, heap, traces: BTreeMap::new(), settings: None, annotations: Vec::new() };
+    let mut parts = Parts {
+        records: shapes,
+        heap,
+        traces: BTreeMap::new(),
+        settings: None,
+        annotations: Vec::new(),
+        sidecar: None,
+    };
     if is_segment_list(value, &parts.heap) {
         parts.segments(value, None)?;
     } else {
@@ -34,6 +42,7 @@ struct Parts {
     traces: BTreeMap<i32, Trace>,
     settings: Option<RecordedSettings>,
     annotations: Vec<Annotation>,
+    sidecar: Option<Sidecar>,
 }
 
 impl Parts {
@@ -44,6 +53,10 @@ impl Parts {
         };
         if !dict.has(words::SEGMENTS) && !dict.has(words::DEVICE_TRACES) {
             return not_snapshot(self.keys(&dict));
+        }
+        if let Some(value) = dict.get(words::OOMPH) {
+            let plain = Plain::new(value, &self.heap, &self.records);
+            self.sidecar = plain.is_dict().then(|| Sidecar::read(plain));
         }
         if let Some(traces) = dict.get(words::DEVICE_TRACES) {
             self.device_traces(traces)?;
@@ -204,7 +217,7 @@ impl Parts {
     }
 
     fn into_snapshot(self) -> Snapshot {
-        let Parts { records, heap, traces, settings, annotations } = self;
+        let Parts { records, heap, traces, settings, annotations, sidecar } = self;
         let mut traces: Vec<Trace> = traces.into_values().collect();
         traces.retain(|trace| !trace.events.is_empty() || !trace.segments.is_empty());
         for trace in &mut traces {
@@ -218,6 +231,7 @@ impl Parts {
             stacks: records.stacks,
             texts: heap.texts,
             fields: records.fields,
+            sidecar,
         }
     }
 }

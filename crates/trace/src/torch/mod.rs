@@ -19,6 +19,8 @@ mod settings;
 
 mod shapes;
 
+mod sidecar;
+
 mod words;
 
 use std::io::Read;

@@ -72,6 +72,7 @@ words! {
     RECORD_STREAM_REUSE = "graph_capture_record_stream_reuse",
     MAX_ROUND_THRESHOLD = "max_round_threshold",
     MAX_CACHED_SIZE = "max_cached_size",
+    OOMPH = "oomph",
 }
 
 /// A table in which every word above has its number.

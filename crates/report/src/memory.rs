@@ -1,0 +1,92 @@
+//! The memory at a moment in parts that add up, as the text report and the page show it.
+
+use oomph_diagnose::card::Beside;
+use oomph_diagnose::classes::{ByClass, Class};
+use oomph_trace::Bytes;
+
+use crate::results::ExplainResult;
+use crate::words;
+
+/// How many classes are named; the smallest of the others are summed up.
+const CLASSES: usize = 6;
+
+/// A part of the card that PyTorch does not hold: its style in the page, its size, and what it is.
+pub(crate) type Part = (&'static str, Bytes, String);
+
+/// What PyTorch does not hold; with what it holds, that adds up to the second, which the third explains.
+pub(crate) fn not_held(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String) {
+    let reserved = result.explanation.moment.counters.reserved;
+    if let Some(beside) = &result.explanation.beside {
+        let name = beside.name.clone().unwrap_or_else(|| "the card".to_owned());
+        return (beside_rows(beside, result), beside.total, name);
+    }
+    match words::limit(result.recording) {
+        Some((ceiling, source)) => {
+            let rest = ceiling.saturating_sub(reserved);
+            (vec![("unheld", rest, "not held".to_owned())], ceiling.max(reserved), source)
+        }
+        None => (Vec::new(), reserved, "held in all; no limit is known".to_owned()),
+    }
+}
+
+fn beside_rows(beside: &Beside, result: &ExplainResult<'_>) -> Vec<Part> {
+    let beyond = match words::limit(result.recording) {
+        Some((limit, source)) => {
+            let source = source.strip_prefix("limit, ").unwrap_or(&source);
+            format!("free, beyond the limit of {limit} ({source})")
+        }
+        None => "free".to_owned(),
+    };
+    let context = match beside.others {
+        Some(_) => "CUDA context and libraries",
+        None => "CUDA context, libraries and other processes",
+    };
+    vec![
+        ("unheld", beside.not_held, "not held".to_owned()),
+        ("unheld", beside.beyond_limit, beyond),
+        ("context", beside.context, context.to_owned()),
+        ("others", beside.others.unwrap_or_default(), "other processes".to_owned()),
+    ]
+}
+
+/// The classes to show, largest first, rounding last.
+pub(crate) fn by_class(classes: &ByClass) -> Vec<(Bytes, &'static str)> {
+    let rank = |class: Class| (class == Class::Rounding, class == Class::Other);
+    let mut shown = classes.clone();
+    shown.sort_by_key(|(class, bytes)| (rank(*class), std::cmp::Reverse(*bytes), *class));
+    while shown.len() > CLASSES {
+        let named = |(class, _): &(Class, Bytes)| !matches!(class, Class::Rounding | Class::Other);
+        let Some(smallest) = shown.iter().rposition(named) else { break };
+        let (_, bytes) = shown.remove(smallest);
+        match shown.iter_mut().find(|(class, _)| *class == Class::Other) {
+            Some(other) => other.1 += bytes,
+            None => shown.insert(smallest, (Class::Other, bytes)),
+        }
+    }
+    shown.into_iter().map(|(class, bytes)| (bytes, class.name())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_beyond_the_sixth_are_summed_up() {
+        let all: ByClass = Class::ALL.into_iter().zip(1..).map(|(class, n)| (class, Bytes(n))).collect();
+        let names = |classes: &ByClass| -> Vec<(u64, &str)> {
+            by_class(classes).into_iter().map(|(bytes, name)| (bytes.0, name)).collect()
+        };
+        let expected = [
+            (7, "optimizer temporaries"),
+            (6, "activations"),
+            (5, "workspaces"),
+            (4, "buffers"),
+            (14, "other"),
+            (9, "rounding"),
+        ];
+        assert_eq!(names(&all), expected);
+        assert_eq!(names(&all[..3].to_vec()), [(3, "optimizer state"), (2, "gradients"), (1, "weights")]);
+        let seven: ByClass = all[..7].to_vec();
+        assert_eq!(names(&seven)[5], (3, "other"));
+    }
+}
