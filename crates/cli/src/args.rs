@@ -1,5 +1,7 @@
 //! The command line.
 
+mod run;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -8,6 +10,8 @@ use oomph_engine::recording::Known;
 use oomph_engine::torch::profile::Version;
 use oomph_trace::Bytes;
 
+pub(crate) use run::{Run, script_for_verb, set_script_apart};
+
 /// Why a CUDA job ran out of memory, and which change fixes it: proved by replaying the job's own allocations.
 #[derive(Debug, Parser)]
 #[command(
@@ -15,6 +19,7 @@ use oomph_trace::Bytes;
     version,
     max_term_width = 80,
     before_help = "Examples:
+  oomph run train.py                         run it; if it runs out, say why
   oomph snapshot.pickle                      why did it run out of memory?
   oomph train.log                            the same, from what it printed
   oomph tune snapshot.pickle --limit 16GiB   which settings make it fit?
@@ -68,9 +73,26 @@ pub(crate) enum Verb {
     #[command(before_help = "Examples:
   oomph explain snapshot.pickle
   oomph explain train.log
-  oomph explain snapshot.pickle --html why.html
-  oomph explain                    (then paste the error, and Ctrl-D)")]
+  oomph explain .oomph/last --html why.html
+  oomph explain -                  (then paste the error, and Ctrl-D)")]
     Explain(Explain),
+    /// Run a script, record its memory cheaply, explain it if it runs out
+    #[command(
+        before_help = "Examples:
+  oomph run train.py --lr 1e-4
+  oomph run --limit 15GiB -m pkg.train         as with less memory
+  oomph run torchrun --nproc-per-node 2 train.py",
+        override_usage = "oomph run [OPTIONS] SCRIPT|-m MODULE|-c CODE|COMMAND [ARGS]...",
+        after_help = "Everything after the script's name belongs to the script. Its exit code is passed on.
+Recordings go to .oomph/; `oomph explain .oomph/last` explains the last run.
+Options may also be set by variables (OOMPH_LIMIT=15GiB) and kept in pyproject.toml,
+under [tool.oomph.run] (limit = \"15GiB\")."
+    )]
+    Run(Run),
+    /// Write the recording of a process under `oomph run`, which goes on
+    #[command(before_help = "Example:
+  oomph dump 4711       (then: oomph explain .oomph/last)")]
+    Dump(Dump),
     /// Run a recording's allocations again, exactly or under other settings
     #[command(before_help = "Examples:
   oomph replay snapshot.pickle                  is the replay exact?
@@ -135,8 +157,9 @@ impl Source {
 
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Explain {
-    /// Snapshots, logs, or saved error messages; standard input where none is named, or for `-`
-    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    /// Snapshots, logs, saved error messages, or folders of runs; `-` is standard input. Where none is named: what is
+    /// piped in, else the last run in .oomph, else what is pasted
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The version of PyTorch that recorded a snapshot, where the file does not tell
     #[arg(long, value_name = "VERSION")]
@@ -181,6 +204,16 @@ pub(crate) struct Inspect {
 }
 
 #[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Dump {
+    /// The process, or the `oomph run` above it
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: i32,
+    /// How long to wait for it
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) wait: u64,
+}
+
+#[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Status {
     /// Show it again every so many seconds, 2 if not said, until ^C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "serve")]
@@ -206,23 +239,12 @@ impl std::error::Error for UsageError {}
 /// piped into `oomph` alone is explained as well.
 pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>, is_piped: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
-    let mut takes_value = false;
-    let mut first = None;
-    for word in words.iter().skip(1).map(|word| word.to_string_lossy()) {
-        if std::mem::take(&mut takes_value) {
-            continue;
-        }
-        if word.starts_with('-') && word != "-" {
-            takes_value =
-                matches!(word.as_ref(), "-o" | "--output" | "--color" | "--limit" | "--profile" | "--html");
-            if matches!(word.as_ref(), "-h" | "--help" | "-V" | "--version") {
-                return words;
-            }
-            continue;
-        }
-        first = Some(word.into_owned());
-        break;
+    if words.iter().skip(1).any(|word| ["-h", "--help", "-V", "--version"].iter().any(|flag| word == flag))
+        && first_word(&words).is_none()
+    {
+        return words;
     }
+    let first = first_word(&words).map(|at| words[at].to_string_lossy().into_owned());
     let explains = match first {
         None => is_piped,
         Some(word) => {
@@ -236,6 +258,26 @@ pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>, is_piped:
         words.insert(1, "explain".into());
     }
     words
+}
+
+/// Where the first word stands that is no option and no option's value: the verb, or what stands in its place.
+fn first_word(words: &[OsString]) -> Option<usize> {
+    let mut takes_value = false;
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let word = word.to_string_lossy();
+        if std::mem::take(&mut takes_value) {
+            continue;
+        }
+        if !word.starts_with('-') || word == "-" {
+            return Some(at);
+        }
+        takes_value =
+            matches!(word.as_ref(), "-o" | "--output" | "--color" | "--limit" | "--profile" | "--html");
+        if matches!(word.as_ref(), "-h" | "--help" | "-V" | "--version") {
+            return None;
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -4,19 +4,31 @@ mod args;
 mod output;
 mod verbs;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::{Args, Verb};
 
-/// Exit code of an input that cannot be read; 2 is a usage error.
+/// Exit code of an input that cannot be read.
 const UNREADABLE: u8 = 1;
+/// Exit code of a command line that makes no sense.
+const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let args = Args::parse_from(args::with_default_verb(std::env::args_os(), output::is_piped_into()));
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Err(error) = args::script_for_verb(&words) {
+        output::complain(&format!("oomph: {error}"));
+        return ExitCode::from(USAGE);
+    }
+    let words = args::with_default_verb(words.into_iter(), output::is_piped_into());
+    let args = Args::parse_from(args::set_script_apart(words));
     let result = match &args.verb {
         Verb::Explain(verb) => verbs::explain::run(verb, &args.common),
+        // Its exit code is the script's own.
+        Verb::Run(verb) => return verbs::run::run(verb, &args.common),
+        Verb::Dump(verb) => verbs::dump::run(verb, &args.common),
         Verb::Replay(verb) => verbs::replay::run(verb, &args.common),
         Verb::Tune(verb) => verbs::tune::run(verb, &args.common),
         Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common),
@@ -33,7 +45,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let usage = error.downcast_ref::<args::UsageError>().is_some();
             output::complain(&format!("oomph: {error:#}"));
-            ExitCode::from(if usage { 2 } else { UNREADABLE })
+            ExitCode::from(if usage { USAGE } else { UNREADABLE })
         }
     }
 }

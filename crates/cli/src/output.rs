@@ -41,13 +41,22 @@ pub(crate) fn write_file(path: &Path, text: &str, force: bool) -> Result<()> {
 
 /// Whether the text is coloured: never in a file, and as `--color`, NO_COLOR and TERM say.
 pub(crate) fn colour(common: &Common) -> Colour {
+    colour_for(common, common.output.is_none() && io::stdout().is_terminal())
+}
+
+/// The same for what goes to standard error.
+pub(crate) fn colour_of_errors(common: &Common) -> Colour {
+    colour_for(common, io::stderr().is_terminal())
+}
+
+fn colour_for(common: &Common, is_terminal: bool) -> Colour {
     let on = match common.color {
         When::Always => true,
         When::Never => false,
         When::Auto => {
             let silenced = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
             let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-            common.output.is_none() && io::stdout().is_terminal() && !silenced && !dumb
+            is_terminal && !silenced && !dumb
         }
     };
     if on { Colour::On } else { Colour::Off }
@@ -70,6 +79,11 @@ pub(crate) fn is_piped_into() -> bool {
 pub(crate) fn complain(line: &str) {
     // Nothing is left to do where even standard error is gone.
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// A text of whole lines on standard error.
+pub(crate) fn complain_text(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// A remark on standard error, with `--verbose`.

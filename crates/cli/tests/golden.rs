@@ -105,6 +105,7 @@ fn demo_and_help() {
         ("help.txt", vec!["--help"]),
         ("help-explain.txt", vec!["explain", "--help"]),
         ("help-replay.txt", vec!["replay", "--help"]),
+        ("help-run.txt", vec!["run", "--help"]),
         ("help-tune.txt", vec!["tune", "--help"]),
         ("help-status.txt", vec!["status", "--help"]),
     ];

@@ -9,6 +9,8 @@ use oomph_diagnose::message::{self, Log};
 use oomph_engine::recording::{Known, Recording};
 use oomph_trace::{Snapshot, begins_as_pickle, read_snapshot, unpacked};
 
+use crate::run::contents;
+
 /// How much of a file is looked at to tell what it is.
 const HEAD: u64 = 64 << 10;
 
@@ -72,7 +74,7 @@ fn open(path: &Path) -> Result<Box<dyn Read>> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
     if file.metadata().is_ok_and(|found| found.is_dir()) {
-        bail!("{name} is a directory: name a file in it");
+        return open(&contents::only_recording(path)?);
     }
     Ok(Box::new(file))
 }

@@ -4,6 +4,7 @@
 pub mod explain;
 pub mod input;
 pub mod parallel;
+pub mod run;
 pub mod serve;
 pub mod source;
 pub mod status;

@@ -8,6 +8,10 @@ pub mod units;
 
 pub mod text;
 
+pub mod spelling;
+
+pub mod cards;
+
 pub mod stack;
 
 pub mod event;

@@ -1,10 +1,12 @@
 //! One file per verb.
 
 pub(crate) mod demo;
+pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod replay;
 pub(crate) mod rule;
+pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod tune;

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use oomph_trace::spelling::nearest;
 use oomph_trace::{Bytes, RecordedSettings};
 
 use super::profile::{Profile, Version};
@@ -82,6 +83,11 @@ const KEYS: &[(&str, Version)] = &[
     ("roundup_power2_divisions", Version::two(0)),
     ("throw_on_cudamalloc_oom", Version::two(12)),
 ];
+
+/// The first version of PyTorch that accepts the key; `None`: none does.
+pub fn known_since(key: &str) -> Option<Version> {
+    KEYS.iter().find(|(name, _)| *name == key).map(|(_, since)| *since)
+}
 
 /// Why a setting cannot be replayed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -170,7 +176,7 @@ impl Options {
 
     /// Sets one option. Options of the host allocator and those that change no allocation are checked and ignored.
     pub fn set(&mut self, key: &str, value: &str, profile: &Profile) -> Result<(), OptionError> {
-        let Some(&(_, since)) = KEYS.iter().find(|(name, _)| *name == key) else {
+        let Some(since) = known_since(key) else {
             if value.is_empty() {
                 return Err(OptionError::NotASetting { text: key.to_owned() });
             }
@@ -281,7 +287,7 @@ impl fmt::Display for Options {
 }
 
 /// Splits `a:b,c:[d:e,f:g]` at the commas outside brackets, and each part at its first colon.
-fn split_settings(conf: &str) -> Vec<(&str, &str)> {
+pub fn split_settings(conf: &str) -> Vec<(&str, &str)> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0i32, 0);
     for (at, c) in conf.char_indices().chain([(conf.len(), ',')]) {
@@ -345,26 +351,8 @@ fn show_divisions(divisions: &Divisions) -> String {
 
 /// The known key that is fewest edits away, if it is near.
 fn suggestion(key: &str) -> String {
-    KEYS.iter()
-        .map(|(name, _)| (edits(key, name), *name))
-        .min()
-        .filter(|(distance, name)| *distance <= name.len() / 3)
-        .map_or_else(String::new, |(_, name)| format!(", did you mean `{name}`?"))
-}
-
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    nearest(key, KEYS.iter().map(|(name, _)| *name))
+        .map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
 }
 
 #[cfg(test)]

@@ -45,6 +45,11 @@ pub fn rules(rules: &[&RuleInfo]) -> String {
     printed(&Value::Array(list))
 }
 
+/// `oomph dump --json`: where the recordings are.
+pub fn dump(recordings: &[String]) -> String {
+    printed(&json!({ "schema": SCHEMA, "recordings": recordings }))
+}
+
 /// `oomph inspect --json`.
 pub fn inspect(snapshot: &Snapshot) -> Value {
     let devices = snapshot.traces.iter().map(|trace| {

@@ -7,6 +7,7 @@ pub mod message;
 pub mod process;
 pub mod replay;
 pub mod rules;
+pub mod run;
 pub mod status;
 mod style;
 pub mod tune;

@@ -81,7 +81,7 @@ pub fn impure(repository: &Repository) -> Vec<Problem> {
 const HOMES: &[(&str, &[&str])] =
     &[("pyo3", &["py"]), ("clap", &["cli"]), ("serde_json", &["report", "host", "cli", "testkit"])];
 
-/// PyO3 only in py, clap only in cli, JSON only where output is made.
+/// PyO3 only in py, clap only in cli, JSON only where output is made and where the recorder's notes are read.
 pub fn dependency_in_the_wrong_crate(repository: &Repository) -> Vec<Problem> {
     let mut problems = Vec::new();
     for file in repository.with_suffix("Cargo.toml") {

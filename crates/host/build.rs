@@ -1,0 +1,49 @@
+//! Embeds the recorder: every Python file under python/oomph/_recorder becomes a row of a table in the program.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the recorder lies, from this crate.
+const RECORDER: &str = "../../python/oomph/_recorder";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join(RECORDER);
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut files = Vec::new();
+    collect(&root, Path::new(""), &mut files)?;
+    files.sort();
+    let mut table = String::from("pub(super) const FILES: &[(&str, &str)] = &[\n");
+    for file in files {
+        let source = root.join(&file);
+        println!("cargo::rerun-if-changed={}", source.display());
+        writeln!(table, "    ({:?}, include_str!({source:?})),", place(&file))?;
+    }
+    table.push_str("];\n");
+    fs::write(Path::new(&std::env::var("OUT_DIR")?).join("recorder_files.rs"), table)?;
+    Ok(())
+}
+
+/// Python files below a folder, as paths from the root.
+fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(root.join(folder))? {
+        let entry = entry?;
+        let path = folder.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            collect(root, &path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "py") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Where a file goes in the hook's folder: what is in hook/ at its top, the rest in the package.
+fn place(file: &Path) -> String {
+    let inside = match file.strip_prefix("hook") {
+        Ok(top) => top.to_path_buf(),
+        Err(_) => Path::new("_oomph_recorder").join(file),
+    };
+    inside.to_string_lossy().replace('\\', "/")
+}
