@@ -52,7 +52,8 @@ class Process:
 
     def is_worth_writing(self) -> bool:
         """Whether this process has, or may have, something to say; a data loader's worker has not."""
-        return self.name is not None or self.is_direct or self.recorder.framework is not None
+        has_its_own = self.recorder.is_recording or self.recorder.framework in ("jax", "tensorflow")
+        return self.name is not None or self.is_direct or has_its_own
 
     def flush(self, why: str) -> None:
         """Writes the recording and its summary. Never raises, and does nothing where it is under way already."""
