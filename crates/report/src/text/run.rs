@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use oomph_trace::Bytes;
 
-use super::style::{Colour, paragraph};
+use super::style::{Colour, WIDTH, paragraph};
 use crate::words::{count, counted};
 
 /// How many GPUs of processes have a line of their own.
@@ -29,7 +29,7 @@ pub struct Peak {
     pub retries: u64,
 }
 
-/// A line for each peak, then where the recordings are: on the same line, where there is but one.
+/// A line for each peak, then where the recordings are: on the same line, where there is but one and it has room.
 pub fn peaks(peaks: &[Peak], folder: &str) -> String {
     let mut out = String::new();
     for peak in peaks.iter().take(LINES) {
@@ -45,9 +45,10 @@ pub fn peaks(peaks: &[Peak], folder: &str) -> String {
     if peaks.len() > LINES {
         let _ = writeln!(out, "oomph: and {} more", counted((peaks.len() - LINES) as u64, "GPU"));
     }
+    let together = format!("{}; {folder}", out.trim_end());
     match peaks {
         [] => {}
-        [_] => out = format!("{}; {folder}\n", out.trim_end()),
+        [_] if together.chars().count() <= WIDTH => out = format!("{together}\n"),
         [..] => out.push_str(&format!("oomph: recorded in {folder}\n")),
     }
     out
@@ -247,6 +248,12 @@ mod tests {
         check(
             &peaks(&[limited], ".oomph/last"),
             "oomph: GPU 0 peak 7.53 GiB held of 16.00 GiB allowed (47%), 1 retry; .oomph/last\n",
+        );
+        let retried = Peak { is_limit: true, ..peak(None, 0, 7711, 10) };
+        check(
+            &peaks(&[retried], ".oomph/last"),
+            "oomph: GPU 0 peak 7.53 GiB held of 16.00 GiB allowed (47%), 10 retries\n\
+             oomph: recorded in .oomph/last\n",
         );
         check(
             &peaks(&[peak(Some("rank0"), 0, 1024, 0), peak(Some("rank1"), 1, 2048, 2)], ".oomph/last"),
