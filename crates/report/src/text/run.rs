@@ -61,6 +61,8 @@ pub struct HostDeath {
     pub signal: Option<u8>,
     /// Whose figures these are: the process that vanished, or the largest.
     pub process: Option<String>,
+    /// Whether that process vanished: it noted no end.
+    pub vanished: bool,
     /// Its memory when it last noted it.
     pub rss: Option<Bytes>,
     /// Processes that the kernel killed in this control group during the run.
@@ -118,6 +120,9 @@ impl HostDeath {
                 Some(9) => "killed by signal 9 (SIGKILL)".to_owned(),
                 Some(7) => "killed by signal 7 (SIGBUS)".to_owned(),
                 Some(number) => format!("killed by signal {number}"),
+                None if self.vanished => {
+                    format!("{} vanished without a word", self.process.as_deref().unwrap_or("a process"))
+                }
                 None => "a process was killed".to_owned(),
             }
         };
@@ -305,6 +310,30 @@ killed by signal 9 (SIGKILL), with no sign that memory ran out
            of it noted how much memory it held
   Do       find out who sent it: a scheduler's time limit, an operator, `kill
            -9`; `dmesg | grep -i oom` tells for sure whether it was memory
+",
+        );
+    }
+
+    #[test]
+    fn a_rank_that_vanished_is_named() {
+        let death = HostDeath {
+            process: Some("rank1".to_owned()),
+            vanished: true,
+            rss: Some(Bytes::gib(1)),
+            machine_kills: 2,
+            ..HostDeath::default()
+        };
+        check(
+            &host_death(&death, Colour::Off),
+            "\
+rank1 vanished without a word: most likely the host's memory ran out
+  Known by the kernel counted 2 kills for want of memory on this machine during
+           the run; whose is not told (dmesg names them)
+  Memory   rank1 held 1.00 GiB of RAM when it last noted it
+  Do       allow the job more memory (docker --memory, sbatch --mem,
+           resources.limits.memory), or hold less: fewer DataLoader workers,
+           smaller prefetch_factor, load weights with mmap=True, stream the data
+           set
 ",
         );
     }
