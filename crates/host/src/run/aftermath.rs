@@ -45,7 +45,9 @@ pub fn of_run(
     let all = Notes::of_run(&folder.path);
     let mut failed: Vec<&Notes> = all.iter().filter(|notes| notes.ran_out()).collect();
     failed.sort_by_key(|notes| notes.failed_us());
-    if outcome.ended != Ended::Code(0) {
+    // A program that catches the error and ends may call that success.
+    let gave_up = failed.iter().any(|notes| notes.said.ended_in_oom);
+    if outcome.ended != Ended::Code(0) || gave_up {
         if let Some((first, later)) = failed.split_first()
             && let Some(verdict) = verdict::of_process(first, colour)
         {
