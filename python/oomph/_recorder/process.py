@@ -169,13 +169,22 @@ def begin(folder: str) -> None:
     # The package and the copy that a run folder carries find each other here.
     setattr(sys, "_oomph_process", process)
     recorder = process.recorder
+
+    def before_torch() -> None:
+        recorder.use("torch")
+        environment.drop_unknown_settings(process.config)
+
+    def nothing(_: ModuleType) -> None:
+        pass
+
+    # Frameworks import each other: the one whose import begins first is the program's.
     imports.watch(
-        {"torch": lambda: environment.drop_unknown_settings(process.config)},
         {
-            "torch": process.at_torch,
-            "jax": lambda _: recorder.use("jax"),
-            "tensorflow": lambda _: recorder.use("tensorflow"),
+            "torch": before_torch,
+            "jax": lambda: recorder.use("jax"),
+            "tensorflow": lambda: recorder.use("tensorflow"),
         },
+        {"torch": process.at_torch, "jax": nothing, "tensorflow": nothing},
     )
     process.take_signals()
     atexit.register(process.at_exit)

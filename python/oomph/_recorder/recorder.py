@@ -76,7 +76,7 @@ class Recorder:
             self._marks.step = 0
 
     def use(self, framework: str) -> None:
-        """The program has imported a framework; the first one is the one it is written for."""
+        """The program imports a framework; the first one is the one it is written for."""
         self.framework = self.framework or framework
 
     def watch_torch(self, torch: Any) -> None:
@@ -98,6 +98,7 @@ class Recorder:
                 torch._C._cuda_attach_out_of_memory_observer(self._at_oom)
             self._stacks.begin()
             self.is_recording = True
+            self.framework = "torch"
             self._marks.begin()
             self._on_cuda()
         except Exception as error:
