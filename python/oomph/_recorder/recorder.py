@@ -63,6 +63,7 @@ class Recorder:
         self.is_recording = False
         self.ooms: list[dict[str, Any]] = []
         self._first_look: list[classes.Entry] = []
+        self._oom_look: list[classes.Entry] = []
         self._looks: deque[list[classes.Entry]] = deque(maxlen=classes.KEPT_LOOKS)
         self._samples: deque[tuple[int, int, int]] = deque(maxlen=2_000)
         self._beat_us = now()
@@ -178,9 +179,13 @@ class Recorder:
         if self.is_recording:
             snapshot = dict(self._torch.cuda.memory._snapshot())
         sidecar = self.sidecar(why, name, run)
-        looks = self._first_look + [entry for look in self._looks for entry in look]
+        looks = self._first_look + self._oom_look + [entry for look in self._looks for entry in look]
         if self.is_recording:
-            looks += classes.all_of_them(self._torch, snapshot["segments"])
+            here = classes.all_of_them(self._torch, snapshot["segments"])
+            looks += here
+            if why == "oom":
+                # When the program ends, what it had when memory ran out may be gone.
+                self._oom_look = here
         sidecar["classes"] = [list(entry) for entry in looks]
         return snapshot, sidecar
 
