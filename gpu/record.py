@@ -164,12 +164,13 @@ def manners(desk: Desk) -> None:
 
 
 def jax(desk: Desk) -> None:
-    code = "import jax, jax.numpy as n; x = [n.ones((1 << 30,), dtype=n.float32) for _ in range(64)]; [v.block_until_ready() for v in x]"
+    # One request that no card can serve: smaller ones are tried again for ten seconds each.
+    code = "import jax.numpy as n; n.ones((1 << 36,), dtype=n.float32).block_until_ready()"
     done, folder = desk.run(["-c", code])
     if "No module named" in done.stderr:
         print("     jax is not installed here: skipped")
         return
-    check("jax: its text is explained", done.returncode == 1 and "Cause" in done.stderr.split("RESOURCE_EXHAUSTED")[-1], done.stderr[-600:])
+    check("jax: its text is explained", done.returncode == 1 and "256.00 GiB" in done.stderr, done.stderr[-900:])
 
 
 def main() -> None:
