@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 import pytest
+from programs import Programs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -51,6 +52,23 @@ def oomph_bin() -> str:
     program = command()
     assert program is not None, "install the wheel: `./x test` does"
     return program
+
+
+@pytest.fixture(scope="session")
+def phantom() -> str:
+    """The library that makes PyTorch see a GPU that is not there."""
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    built = [target / profile / "liboomph_phantom.so" for profile in ("debug", "release")]
+    library = next((path for path in built if path.exists()), None)
+    if library is None:
+        pytest.skip("liboomph_phantom.so is not built: cargo build -p oomph-phantom")
+    return str(library.resolve())
+
+
+@pytest.fixture
+def programs(oomph_bin: str, phantom: str, torch: ModuleType, tmp_path: pathlib.Path) -> Programs:
+    """Runs programs under `oomph run`, on such a GPU."""
+    return Programs(oomph_bin, phantom, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 from collections.abc import Callable
@@ -39,6 +40,17 @@ def test_a_snapshot_is_explained_as_by_the_command(oomph_bin: str, fixtures: pat
     assert explanation.text == str(explanation) == said_by(oomph_bin, "explain", path)
     assert explanation.data == json.loads(said_by(oomph_bin, "explain", "--json", path))
     assert oomph.explain(str(path)).text == explanation.text
+
+
+def test_a_process_that_used_no_gpu_is_explained_as_by_the_command(
+    oomph_bin: str, tmp_path: pathlib.Path, run_python: Callable[..., str]
+) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    run_python("pass", OOMPH_RUN=str(tmp_path), OOMPH_PARENT=str(os.getpid()))
+    recording = tmp_path / "main.pickle"
+    explanation = oomph.explain(tmp_path)
+    assert explanation.text == said_by(oomph_bin, "explain", recording)
+    assert explanation.data == json.loads(said_by(oomph_bin, "explain", "--json", recording))
 
 
 def test_a_limit_is_taken_as_by_the_command(oomph_bin: str, fixtures: pathlib.Path) -> None:

@@ -62,8 +62,8 @@ def test_nothing_changes_where_memory_suffices(programs: Programs) -> None:
 
 def test_a_recording_replays_exactly(programs: Programs) -> None:
     ended = programs.run(TRAIN, args=["20"])
-    (result,) = programs.json("replay", ended.run() / "main.pickle")["results"]
-    assert result["exact"] is True
+    result = programs.json("replay", ended.run() / "main.pickle")
+    assert result["fidelity"]["exact"] is True
 
 
 def test_steps_and_phases_are_marked(programs: Programs) -> None:
@@ -85,7 +85,7 @@ def test_stacks_are_sampled_and_the_history_is_whole(programs: Programs) -> None
         assert abs(start - first) < 50_000 and abs(end - after) < 50_000
     allocs = [event for event in recording["device_traces"][0] if event["action"] == "alloc"]
     inside = [any(start <= e["time_us"] <= end for start, end in spans) for e in allocs]
-    with_frames = [bool(event["frames"]) for event in allocs]
+    with_frames = [bool(event.get("frames")) for event in allocs]
     # Autograd's own thread has no Python stack.
     assert all(within or not frames for within, frames in zip(inside, with_frames))
     assert sum(with_frames) > 20 and inside.count(False) > 20
@@ -136,8 +136,8 @@ print("done")
     )
     ended = programs.run(source)
     assert (ended.code, ended.stdout) == (0, "done\n")
-    (result,) = programs.json("replay", ended.run() / "main.pickle")["results"]
-    assert result["exact"] is True
+    result = programs.json("replay", ended.run() / "main.pickle")
+    assert result["fidelity"]["exact"] is True
 
 
 def test_an_error_that_is_caught_is_kept_beside_the_rest(programs: Programs) -> None:
@@ -156,8 +156,40 @@ def test_an_error_that_is_caught_is_kept_beside_the_rest(programs: Programs) -> 
     assert ended.names() == ["main.oom.pickle", "main.pickle"]
     assert "oomph explain" in ended.stderr and "Cause" not in ended.stderr
     assert ended.recording("main.oom")["oomph"]["why"] == "oom"
-    (result,) = programs.json("explain", ended.run() / "main.oom.pickle")["results"]
-    assert result["oom"]["requested"] == GIB
+    result = programs.json("explain", ended.run() / "main.oom.pickle")
+    assert [oom["size"] for oom in result["ooms"]] == [GIB]
+
+
+def test_a_program_that_catches_the_error_and_gives_up_gets_the_verdict(programs: Programs) -> None:
+    source = """
+    import torch
+    held = []
+    try:
+        while True:
+            held.append(torch.empty(1 << 28, dtype=torch.uint8, device="cuda"))
+    except torch.OutOfMemoryError as error:
+        print("giving up")
+    """
+    ended = programs.run(source, "--limit", "4GiB")
+    assert (ended.code, ended.stdout) == (0, "giving up\n")
+    assert ended.names() == ["main.pickle"]
+    assert "out of memory on GPU 0: 256.00 MiB more was asked for" in ended.stderr
+    assert "train.py:6 <module>" in ended.stderr
+
+
+def test_peaks_survive_a_program_that_sets_them_back(programs: Programs) -> None:
+    source = """
+    import torch
+    held = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+    del held
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    print(torch.cuda.max_memory_reserved())
+    """
+    ended = programs.run(source)
+    assert ended.stdout == "0\n"
+    assert ended.recording()["oomph"]["devices"][0]["peak_reserved"] == GIB
+    assert "1.00 GiB" in ended.stderr
 
 
 WAIT = (
@@ -374,4 +406,20 @@ def test_the_text_of_jax_is_explained(programs: Programs) -> None:
     assert ended.code == 1
     sidecar = ended.recording()["oomph"]
     assert sidecar["framework"] == "jax" and sidecar["exception"]["oom"]
+    assert "16.00 GiB" in ended.stderr
+
+
+def test_the_text_of_tensorflow_is_explained(programs: Programs) -> None:
+    pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+    source = """
+    import tensorflow as tf
+    tf.constant(1)
+    raise tf.errors.ResourceExhaustedError(None, None,
+        "OOM when allocating tensor with shape[4096,1024,1024] and type float on "
+        "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:Mul]")
+    """
+    ended = programs.run(source, card=None, TF_CPP_MIN_LOG_LEVEL="3")
+    assert ended.code == 1
+    sidecar = ended.recording()["oomph"]
+    assert sidecar["framework"] == "tensorflow" and sidecar["exception"]["oom"]
     assert "16.00 GiB" in ended.stderr

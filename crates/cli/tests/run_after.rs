@@ -56,7 +56,8 @@ fn a_run_that_went_well_is_a_line_for_each_gpu() {
     assert_eq!(left(&ground, &["-q"], script), shows(0, "", ""));
     let script = "notes('main', devices=[card(0, 3 << 30, limit=4 << 30, retries=2, ooms=3)])\nos._exit(0)";
     let lines = "\
-oomph: GPU 0 peak 3.00 GiB held of 4.00 GiB allowed (75%), 2 retries; .oomph/last
+oomph: GPU 0 peak 3.00 GiB held of 4.00 GiB allowed (75%), 2 retries
+oomph: recorded in .oomph/last
 oomph: ran out of memory 3 times and went on; why: oomph explain .oomph/last
 ";
     assert_eq!(left(&ground, &[], script), shows(0, "", lines));
@@ -115,7 +116,8 @@ os._exit(1)";
         "\n{}\n\
          oomph: this was rank1, the first to fail\n\
          oomph: rank0 ran out 1.5 s later: oomph explain .oomph/last/rank0.pickle\n\
-         oomph: rank2, GPU 2 peak 2.00 GiB held of 16.00 GiB (12%), 0 retries; .oomph/last\n",
+         oomph: rank2, GPU 2 peak 2.00 GiB held of 16.00 GiB (12%), 0 retries\n\
+         oomph: recorded in .oomph/last\n",
         explained()
     );
     assert_eq!(left(&ground, &[], script), shows(1, "", &expected));

@@ -375,6 +375,22 @@ fn outside() {
 }
 
 #[test]
+fn capacity_of_a_card_that_the_recorder_described() {
+    let mut tape = Tape::on_card("", None, mib(1000));
+    tape.get(mib(100));
+    assert!(tape.ask(mib(2000), on(0)).is_none());
+    let mut snapshot = tape.snapshot();
+    let claim = |snapshot: &Snapshot| {
+        let findings = explained(snapshot).findings;
+        findings.into_iter().find(|finding| finding.rule == "OOM001").map(|finding| finding.claim).unwrap()
+    };
+    assert_eq!(claim(&snapshot), "2.05 GiB was needed in all, and the limit is less than 2.05 GiB");
+    let card = Card { total: Some(mib(1000)), ..Card::default() };
+    snapshot.sidecar = Some(Sidecar { devices: vec![card], ..Sidecar::default() });
+    assert_eq!(claim(&snapshot), "1.07 GiB more was needed than there is");
+}
+
+#[test]
 fn outside_of_a_card_that_the_recorder_described() {
     let mut tape = Tape::on_card("", None, mib(1000));
     tape.get(mib(900));

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use oomph_diagnose::message::{self, Log};
 use oomph_engine::recording::{Known, Recording};
-use oomph_report::results::ExplainResult;
+use oomph_report::results::{ExplainResult, ProcessResult};
 use oomph_report::text::Colour;
 use oomph_report::{html, json, text};
 
@@ -21,7 +21,7 @@ pub struct Verdict {
     pub coloured: String,
     /// The document of `--json`.
     pub json: String,
-    /// The page of `--html`. A message alone has nothing to draw.
+    /// The page of `--html`. A message alone, or a process that used no GPU, has nothing to draw.
     pub page: Option<String>,
     /// A fragment of HTML, to stand under a notebook's cell.
     pub card: String,
@@ -31,10 +31,16 @@ impl Verdict {
     /// On a file: a snapshot, or a text that may report an error.
     pub fn of_file(path: &Path, known: Known) -> Result<Verdict> {
         match input::read(path)? {
-            Input::Snapshot(snapshot) => with_own_threads(|| {
-                let recordings = input::recordings(&snapshot, known);
-                Verdict::of_recordings(&recordings)
-            }),
+            Input::Snapshot(snapshot) => {
+                let on_a_card = snapshot.traces.iter().any(|trace| trace.device >= 0);
+                match snapshot.sidecar.as_ref().filter(|_| !on_a_card) {
+                    Some(sidecar) => Ok(Verdict::of_process(&explain::process(sidecar))),
+                    None => with_own_threads(|| {
+                        let recordings = input::recordings(&snapshot, known);
+                        Verdict::of_recordings(&recordings)
+                    }),
+                }
+            }
             Input::Text(log) => Ok(Verdict::of_log(&log)),
         }
     }
@@ -56,6 +62,16 @@ impl Verdict {
             json: json::document(results.iter().map(json::explain).collect()),
             page: Some(html::explain(&results)),
             card: html::card::explain(&results, &source::line),
+        }
+    }
+
+    fn of_process(result: &ProcessResult<'_>) -> Verdict {
+        Verdict {
+            text: text::process::render(result, Colour::Off),
+            coloured: text::process::render(result, Colour::On),
+            json: json::document(vec![json::process(result)]),
+            page: None,
+            card: html::card::message(result.log.as_ref().unwrap_or(&Log::default())),
         }
     }
 

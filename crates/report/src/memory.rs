@@ -49,8 +49,11 @@ fn beside_rows(beside: &Beside, result: &ExplainResult<'_>) -> Vec<Part> {
     ]
 }
 
-/// The classes to show, largest first, rounding last.
+/// The classes to show, largest first, rounding last; none where nothing is known of any.
 pub(crate) fn by_class(classes: &ByClass) -> Vec<(Bytes, &'static str)> {
+    if classes.iter().all(|(class, _)| matches!(class, Class::Other | Class::Rounding)) {
+        return Vec::new();
+    }
     let rank = |class: Class| (class == Class::Rounding, class == Class::Other);
     let mut shown = classes.clone();
     shown.sort_by_key(|(class, bytes)| (rank(*class), std::cmp::Reverse(*bytes), *class));
@@ -86,6 +89,7 @@ mod tests {
         ];
         assert_eq!(names(&all), expected);
         assert_eq!(names(&all[..3].to_vec()), [(3, "optimizer state"), (2, "gradients"), (1, "weights")]);
+        assert_eq!(names(&all[7..].to_vec()), []);
         let seven: ByClass = all[..7].to_vec();
         assert_eq!(names(&seven)[5], (3, "other"));
     }

@@ -210,11 +210,21 @@ pub(crate) fn located(place: &Place) -> String {
     }
 }
 
-/// Who holds it. `stacks`: the recording has some, so an allocation without one was made outside Python.
-pub(crate) fn holder(holder: &Holder, stacks: bool) -> String {
-    let nowhere =
-        if stacks { "no Python line: autograd's threads and C++" } else { "in use; no stacks were recorded" };
-    holder.place.as_ref().map_or_else(|| nowhere.to_owned(), located)
+/// What can be said of an allocation without a line. Where stacks were recorded throughout, it was made outside Python.
+pub(crate) fn unlined(of: &Recording<'_>) -> &'static str {
+    let sampled = of.snapshot.sidecar.as_ref().is_some_and(|sidecar| {
+        sidecar.stacks.len() > 1 || sidecar.stacks.iter().any(|span| span.to_us.is_some())
+    });
+    match (of.snapshot.stacks.is_empty(), sampled) {
+        (true, _) => "in use; no stacks were recorded",
+        (false, true) => "no line: autograd's threads, C++, steps without stacks",
+        (false, false) => "no Python line: autograd's threads and C++",
+    }
+}
+
+/// Who holds it; `unlined`: what to say where that is not known.
+pub(crate) fn holder(holder: &Holder, unlined: &str) -> String {
+    holder.place.as_ref().map_or_else(|| unlined.to_owned(), located)
 }
 
 /// The settings, or that they are the defaults.

@@ -32,6 +32,41 @@ def own_recording(torch: Any, at_takeover: Callable[[], None]) -> Callable[..., 
     return record
 
 
+class Peaks:
+    """The greatest values of PyTorch's counters, also where the program sets them back."""
+
+    NAMES = ("requested", "allocated", "active", "reserved")
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[int, str], int] = {}
+
+    def of(self, device: int, stats: dict[str, Any]) -> dict[str, int]:
+        """The peaks of a device whose `memory_stats` are these."""
+        found = {}
+        for name in self.NAMES:
+            peak = int(stats.get(f"{name}_bytes.all.peak", 0))
+            found[f"peak_{name}"] = max(peak, self._before.get((device, name), 0))
+        return found
+
+    def watch(self, torch: Any) -> None:
+        import functools
+
+        original = torch.cuda.memory.reset_peak_memory_stats
+
+        @functools.wraps(original)
+        def reset_peak_memory_stats(*args: Any, **kwargs: Any) -> Any:
+            try:
+                for device in range(torch.cuda.device_count()):
+                    for name, peak in self.of(device, torch.cuda.memory_stats(device)).items():
+                        self._before[(device, name.removeprefix("peak_"))] = peak
+            except Exception as error:
+                complaint.once("peaks before a reset are not known", error)
+            return original(*args, **kwargs)
+
+        torch.cuda.memory.reset_peak_memory_stats = reset_peak_memory_stats
+        torch.cuda.reset_peak_memory_stats = reset_peak_memory_stats
+
+
 class Limits:
     """What PyTorch may hold of each card: `--limit`, or what is left on a smaller card beside a context."""
 

@@ -7,20 +7,23 @@ import sys
 from typing import Any
 
 from . import nvml
+from .cuda import Peaks
 
 Described = tuple[dict[str, str], list[dict[str, Any]]]
 
 
-def describe(framework: str | None, torch: Any, is_recording: bool, is_brief: bool) -> Described:
-    """Versions and the devices in use. Asks only what is up already: nothing is initialised for a description."""
+def describe(framework: str | None, recorded: Any, peaks: Peaks, is_brief: bool) -> Described:
+    """Versions and the devices in use. `recorded` is torch, if its allocator is being recorded. Asks only what is up
+    already: nothing is initialised for a description."""
+    torch: Any = sys.modules.get("torch")
     versions = {"python": platform.python_version()}
     devices: list[dict[str, Any]] = []
-    if torch is not None:
+    if hasattr(torch, "version") and hasattr(torch, "__version__"):
         versions["torch"] = str(torch.__version__)
         if torch.version.cuda:
             versions["cuda"] = str(torch.version.cuda)
-        if is_recording and torch.cuda.is_initialized():
-            devices = _torch_devices(torch)
+    if recorded is not None and recorded.cuda.is_initialized():
+        devices = _torch_devices(recorded, peaks)
     if framework == "jax":
         versions.update(_version("jax"))
         devices = devices or _jax_devices()
@@ -41,7 +44,7 @@ def _version(name: str) -> dict[str, str]:
     return {} if version is None else {name: str(version)}
 
 
-def _torch_devices(torch: Any) -> list[dict[str, Any]]:
+def _torch_devices(torch: Any, peaks: Peaks) -> list[dict[str, Any]]:
     found = []
     fraction_of = getattr(torch._C, "_cuda_getMemoryFraction", None)
     for index in range(torch.cuda.device_count()):
@@ -61,10 +64,7 @@ def _torch_devices(torch: Any) -> list[dict[str, Any]]:
                 "uuid": None if uuid is None else f"GPU-{uuid}",
                 "fraction": fraction_of(index) if fraction_of is not None else None,
                 "free": free,
-                "peak_requested": stats.get("requested_bytes.all.peak", 0),
-                "peak_allocated": stats.get("allocated_bytes.all.peak", 0),
-                "peak_active": stats.get("active_bytes.all.peak", 0),
-                "peak_reserved": stats.get("reserved_bytes.all.peak", 0),
+                **peaks.of(index, stats),
                 "allocated": stats.get("allocated_bytes.all.current", 0),
                 "reserved": stats.get("reserved_bytes.all.current", 0),
                 "retries": stats.get("num_alloc_retries", 0),

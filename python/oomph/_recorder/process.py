@@ -65,7 +65,8 @@ class Process:
 
     def is_worth_writing(self) -> bool:
         """Whether this process has, or may have, something to say; a data loader's worker has not."""
-        return self.name is not None or self.is_direct or self.recorder.framework is not None
+        has_its_own = self.recorder.is_recording or self.recorder.framework in ("jax", "tensorflow")
+        return self.name is not None or self.is_direct or has_its_own
 
     def flush(self, why: str) -> None:
         """Writes the recording and its summary. Never raises, and does nothing where it is under way already."""
@@ -194,13 +195,22 @@ def begin(folder: str) -> None:
     # The package and the copy that a run folder carries find each other here.
     setattr(sys, "_oomph_process", process)
     recorder = process.recorder
+
+    def before_torch() -> None:
+        recorder.use("torch")
+        process.before_torch()
+
+    def nothing(_: ModuleType) -> None:
+        pass
+
+    # Frameworks import each other: the one whose import begins first is the program's.
     imports.watch(
-        {"torch": process.before_torch},
         {
-            "torch": process.at_torch,
-            "jax": lambda _: recorder.use("jax"),
-            "tensorflow": lambda _: recorder.use("tensorflow"),
+            "torch": before_torch,
+            "jax": lambda: recorder.use("jax"),
+            "tensorflow": lambda: recorder.use("tensorflow"),
         },
+        {"torch": process.at_torch, "jax": nothing, "tensorflow": nothing},
     )
     process.take_signals()
     atexit.register(process.at_exit)

@@ -18,6 +18,8 @@ FORMAT = 1
 # Marks that the brief summary keeps: enough to say where the program was.
 BRIEF_MARKS = 64
 BEAT_US = 2_000_000
+# The step in which every class of memory is looked for: the second, when the optimizer's state is there.
+FULL_LOOK = 1
 # A program that caught an error gave up if it asks for less than one in so many of what it asked for before.
 GAVE_UP = 20
 
@@ -49,6 +51,7 @@ class Recorder:
         self._ring = ring
         self._version = version
         self._limits = cuda.Limits(limit, card)
+        self._peaks = cuda.Peaks()
         self._on_oom = on_oom
         self._on_beat = on_beat
         self._on_cuda = on_cuda
@@ -63,6 +66,8 @@ class Recorder:
         self.started_us = now()
         self.is_recording = False
         self.ooms: list[dict[str, Any]] = []
+        self._first_look: list[classes.Entry] = []
+        self._oom_look: list[classes.Entry] = []
         self._looks: deque[list[classes.Entry]] = deque(maxlen=classes.KEPT_LOOKS)
         self._samples: deque[tuple[int, int, int]] = deque(maxlen=2_000)
         self._beat_us = now()
@@ -76,7 +81,7 @@ class Recorder:
             self._marks.step = 0
 
     def use(self, framework: str) -> None:
-        """The program has imported a framework; the first one is the one it is written for."""
+        """The program imports a framework; the first one is the one it is written for."""
         self.framework = self.framework or framework
 
     def watch_torch(self, torch: Any) -> None:
@@ -84,6 +89,7 @@ class Recorder:
         self._torch = torch
         self.use("torch")
         self._marks.watch(torch)
+        self._peaks.watch(torch)
         cuda.when_initialized(torch, self.begin)
 
     def begin(self) -> None:
@@ -97,6 +103,7 @@ class Recorder:
                 torch._C._cuda_attach_out_of_memory_observer(self._at_oom)
             self._stacks.begin()
             self.is_recording = True
+            self.framework = "torch"
             self._marks.begin()
             self._on_cuda()
         except Exception as error:
@@ -126,6 +133,9 @@ class Recorder:
     def _before_update(self, optimizer: Any) -> None:
         if self._is_looking and self.is_recording:
             try:
+                if self._marks.step == FULL_LOOK:
+                    # All of the model and the optimizer is there, and lives on: at exit it may be gone.
+                    self._first_look = classes.all_of_them(self._torch, [])
                 self._looks.append(classes.gradients(optimizer))
             except Exception as error:
                 complaint.once("gradients are not told apart", error)
@@ -174,9 +184,13 @@ class Recorder:
         if self.is_recording:
             snapshot = dict(self._torch.cuda.memory._snapshot())
         sidecar = self.sidecar(why, name, run)
-        looks = [entry for look in self._looks for entry in look]
+        looks = self._first_look + self._oom_look + [entry for look in self._looks for entry in look]
         if self.is_recording:
-            looks += classes.all_of_them(self._torch, snapshot["segments"])
+            here = classes.all_of_them(self._torch, snapshot["segments"])
+            looks += here
+            if why == "oom":
+                # When the program ends, what it had when memory ran out may be gone.
+                self._oom_look = here
         sidecar["classes"] = [list(entry) for entry in looks]
         return snapshot, sidecar
 
@@ -187,7 +201,9 @@ class Recorder:
         memory = host.memory()
         if not is_brief:
             self._samples.append((written, memory["rss"] or 0, memory["available"] or 0))
-        versions, devices = frameworks.describe(self.framework, self._torch, self.is_recording, is_brief)
+        versions, devices = frameworks.describe(
+            self.framework, self._torch if self.is_recording else None, self._peaks, is_brief
+        )
         for device in devices:
             device["limit"] = self._limits.noted(device)
         return {

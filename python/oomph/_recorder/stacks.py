@@ -26,9 +26,8 @@ class Stacks:
         self._record = own_recording(torch, self._yield)
         self._ring = ring
         self._is_on = False
-        # Before PyTorch 2.6 a change of options throws the history away.
-        version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2] if part.isdigit())
-        self._can_switch = version >= (2, 6) and not has_all
+        # All of them, where every step may matter and none has to be fast.
+        self._has_all = has_all
         self._retries = 0
         self._is_ours = True
         self.spans: list[tuple[int, int | None]] = []
@@ -60,9 +59,7 @@ class Stacks:
 
     def at_step(self, step: int, device: int, limit: int) -> None:
         """A step begins. Its device and what that may hold decide whether memory is tight."""
-        if not self._can_switch:
-            return
-        self._set(step < FIRST or step % EVERY == 0 or self._is_tight(device, limit))
+        self._set(self._has_all or step < FIRST or step % EVERY == 0 or self._is_tight(device, limit))
 
     def _is_tight(self, device: int, limit: int) -> bool:
         stats = self._torch._C._cuda_memoryStats(device)

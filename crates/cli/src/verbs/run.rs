@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use oomph_host::run::aftermath::{self, Aftermath, Talk};
-use oomph_host::run::child::{Ended, Signals};
+use oomph_host::run::child::{Ended, Outcome, Signals};
 use oomph_host::run::configuration::{Asked, ConfigurationError};
 use oomph_host::run::folder::{HOME, RunFolder};
 use oomph_host::run::plan::{Plan, RING};
@@ -57,7 +57,7 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
         if plan.limit.is_some() || plan.card.is_some() {
             output::complain("oomph: running without the limit: it takes the recorder, which is off");
         }
-        return once(&mut signals, &plan, None, &had);
+        return Ok(once(&mut signals, &plan, None, &had)?.ended);
     }
     let (ended, after) = recorded(&mut signals, &plan, &had, common)?;
     if !(asked.retry.unwrap_or(false) && after.ran_out) {
@@ -67,7 +67,12 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
 }
 
 /// One run, about which nothing is said.
-fn once(signals: &mut Signals, plan: &Plan, folder: Option<&RunFolder>, had: &str) -> Result<Ended, Refusal> {
+fn once(
+    signals: &mut Signals,
+    plan: &Plan,
+    folder: Option<&RunFolder>,
+    had: &str,
+) -> Result<Outcome, Refusal> {
     signals.run(&mut command(plan, folder, had)).map_err(|error| cannot_start(plan, &error))
 }
 
@@ -80,16 +85,16 @@ fn recorded(
 ) -> Result<(Ended, Aftermath), Refusal> {
     let folder = folder(plan);
     let before = Pressure::read();
-    let ended = once(signals, plan, folder.as_ref(), had)?;
-    let Some(folder) = folder else { return Ok((ended, Aftermath::default())) };
+    let outcome = once(signals, plan, folder.as_ref(), had)?;
+    let Some(folder) = folder else { return Ok((outcome.ended, Aftermath::default())) };
     let talk = match (common.quiet, common.verbose) {
         (true, _) => Talk::Quiet,
         (false, true) => Talk::Verbose,
         (false, false) => Talk::Normal,
     };
-    let after = aftermath::of_run(&folder, ended, &before, talk, output::colour_of_errors(common));
+    let after = aftermath::of_run(&folder, outcome, &before, talk, output::colour_of_errors(common));
     output::complain_text(&after.text);
-    Ok((ended, after))
+    Ok((outcome.ended, after))
 }
 
 /// Runs once more with the settings that a replay showed to help. What was piped in is gone and cannot be given again.

@@ -133,10 +133,20 @@ fn capacity(framework: Framework, facts: &Facts, place: Option<&Place>, fixes: &
                 ));
             }
             fixes.push(practice("mixed precision (bfloat16)", "activations take half"));
-            fixes.push(practice(
-                "torch.no_grad() or inference_mode() where nothing is trained",
-                "no graph is kept",
-            ));
+            match framework {
+                Framework::Jax | Framework::Tpu => fixes.push(practice(
+                    "donate what a step replaces (jax.jit(…, donate_argnums=…)), jax.checkpoint around layers",
+                    "old and new parameters then share memory; what is checkpointed is computed again",
+                )),
+                Framework::TensorFlow => fixes.push(practice(
+                    "model(x, training=False) or model.predict where nothing is trained, outside of GradientTape",
+                    "nothing is kept for gradients",
+                )),
+                _ => fixes.push(practice(
+                    "torch.no_grad() or inference_mode() where nothing is trained",
+                    "no graph is kept",
+                )),
+            }
         }
     }
     if !framework.is_pytorch() {

@@ -6,7 +6,7 @@ use oomph_report::text::Colour;
 use oomph_report::text::run::{Peak, host_death, peaks};
 use oomph_trace::Bytes;
 
-use super::child::Ended;
+use super::child::{Ended, Outcome};
 use super::folder::{HOME, RunFolder};
 use super::notes::Notes;
 use super::pressure::Pressure;
@@ -35,18 +35,26 @@ pub struct Aftermath {
 }
 
 /// Looks at what the run left. `before` is from before it began.
-pub fn of_run(folder: &RunFolder, ended: Ended, before: &Pressure, talk: Talk, colour: Colour) -> Aftermath {
+pub fn of_run(
+    folder: &RunFolder,
+    outcome: Outcome,
+    before: &Pressure,
+    talk: Talk,
+    colour: Colour,
+) -> Aftermath {
     let all = Notes::of_run(&folder.path);
     let mut failed: Vec<&Notes> = all.iter().filter(|notes| notes.ran_out()).collect();
     failed.sort_by_key(|notes| notes.failed_us());
-    if ended != Ended::Code(0) {
+    // A program that catches the error and ends may call that success.
+    let gave_up = failed.iter().any(|notes| notes.said.ended_in_oom);
+    if outcome.ended != Ended::Code(0) || gave_up {
         if let Some((first, later)) = failed.split_first()
             && let Some(verdict) = verdict::of_process(first, colour)
         {
             let text = format!("\n{}{}", verdict.text, of_the_others(&all, first, later));
             return Aftermath { text, ran_out: true, fix: verdict.fix };
         }
-        if let Some(death) = before.death(&Pressure::read(), ended, &all) {
+        if let Some(death) = before.death(&Pressure::read(), outcome, &all) {
             return Aftermath { text: format!("\n{}", host_death(&death, colour)), ..Aftermath::default() };
         }
     }

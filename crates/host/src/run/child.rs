@@ -50,6 +50,15 @@ impl Ended {
     }
 }
 
+/// A child that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How.
+    pub ended: Ended,
+    /// What its number was.
+    pub pid: u32,
+}
+
 /// Whom signals are for.
 #[derive(Clone, Copy, Debug)]
 enum Receiver {
@@ -78,7 +87,7 @@ impl Signals {
     }
 
     /// Starts the child and waits for its end.
-    pub fn run(&mut self, command: &mut Command) -> io::Result<Ended> {
+    pub fn run(&mut self, command: &mut Command) -> io::Result<Outcome> {
         let mut child = command.spawn()?;
         let pid = Pid::from_child(&child);
         *locked(&self.receiver) = Receiver::Child(pid);
@@ -95,7 +104,7 @@ impl Signals {
         let mut receiver = locked(&self.receiver);
         let ended = Ended::of(child.wait()?);
         *receiver = Receiver::Us(ended.exit_code());
-        Ok(ended)
+        Ok(Outcome { ended, pid: child.id() })
     }
 }
 

@@ -40,7 +40,7 @@ impl Notes {
     /// program itself swallows the exception, the last thing noted is the flush for it.
     pub fn ran_out(&self) -> bool {
         let uncaught = self.said.exception.as_ref().is_some_and(|error| error.uncaught && error.oom);
-        uncaught || self.said.why == Some(Why::Oom)
+        uncaught || self.said.ended_in_oom || self.said.why == Some(Why::Oom)
     }
 
     /// When it last ran out of memory; without such a note, when it last noted anything.

@@ -9,7 +9,7 @@ use oomph_report::text::run::HostDeath;
 use oomph_trace::Bytes;
 use oomph_trace::sidecar::Host;
 
-use super::child::Ended;
+use super::child::{Ended, Outcome};
 use super::notes::Notes;
 use crate::status::{cgroup, meminfo};
 
@@ -41,13 +41,18 @@ impl Pressure {
 
     /// Who died for want of the host's memory, or may have: `self` is from before the run. `None` where nobody was
     /// killed.
-    pub fn death(&self, after: &Pressure, ended: Ended, all: &[Notes]) -> Option<HostDeath> {
+    pub fn death(&self, after: &Pressure, outcome: Outcome, all: &[Notes]) -> Option<HostDeath> {
+        let ended = outcome.ended;
         let signal = killing_signal(ended);
         let killed = signal.is_some() || told(all, "killed by signal");
         let group_kills = rise(self.group.as_ref(), after.group.as_ref());
         let failed = ended != Ended::Code(0);
-        // A launcher ends with a code of its own; that a rank was killed shows in what is missing.
-        let lost: Option<&Notes> = all.iter().filter(|notes| notes.vanished()).max_by_key(|notes| rss(notes));
+        // A launcher ends with a code of its own; that a rank was killed shows in what is missing. How the child
+        // itself ended is known: with a code, it was not killed, whatever it noted.
+        let is_child = |notes: &&Notes| notes.said.identity.pid == Some(outcome.pid.into());
+        let left_by_itself = |notes: &&Notes| is_child(notes) && signal.is_none();
+        let gone = all.iter().filter(|notes| notes.vanished()).filter(|notes| !left_by_itself(notes));
+        let lost: Option<&Notes> = gone.max_by_key(|notes| rss(notes));
         if !failed || !(killed || group_kills > 0 || lost.is_some()) {
             return None;
         }
@@ -57,6 +62,7 @@ impl Pressure {
         Some(HostDeath {
             signal,
             process: witness.map(|notes| notes.name.clone()),
+            vanished: lost.is_some(),
             rss: host.and_then(|host| host.rss),
             group_kills,
             group_limit: after
@@ -117,6 +123,10 @@ mod tests {
         Pressure { group: Some(group), ram: None, kills: Some(kills) }
     }
 
+    fn of(ended: Ended) -> Outcome {
+        Outcome { ended, pid: 1 }
+    }
+
     /// A process that noted this much and is no more: no process has number 0.
     fn gone(name: &str, rss: Bytes, text: Option<&str>) -> Notes {
         let exception = text.map(|text| Exception { text: Some(text.to_owned()), ..Exception::default() });
@@ -128,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_kill_in_the_group_is_told_from_one_elsewhere() {
-        let death = |after: &Pressure, ended, all: &[Notes]| machine(1, 5).death(after, ended, all);
+        let death = |after: &Pressure, ended, all: &[Notes]| machine(1, 5).death(after, of(ended), all);
         let killed = death(&machine(2, 6), Ended::Signal(9), &[gone("main", Bytes::gib(31), None)]);
         let killed = killed.expect("somebody was killed");
         assert_eq!((killed.signal, killed.group_kills, killed.machine_kills), (Some(9), 1, 1));
@@ -143,16 +153,27 @@ mod tests {
 
     #[test]
     fn an_end_that_has_nothing_to_do_with_memory_is_no_death_by_it() {
-        assert_eq!(machine(1, 5).death(&machine(1, 9), Ended::Code(1), &[]), None);
-        assert_eq!(machine(1, 5).death(&machine(2, 9), Ended::Code(0), &[]), None);
-        assert_eq!(machine(1, 5).death(&machine(1, 5), Ended::Signal(15), &[]), None);
+        assert_eq!(machine(1, 5).death(&machine(1, 9), of(Ended::Code(1)), &[]), None);
+        assert_eq!(machine(1, 5).death(&machine(2, 9), of(Ended::Code(0)), &[]), None);
+        assert_eq!(machine(1, 5).death(&machine(1, 5), of(Ended::Signal(15)), &[]), None);
+    }
+
+    #[test]
+    fn a_child_that_left_with_a_code_was_not_killed() {
+        let all = [gone("main", Bytes::gib(1), None)];
+        let left = |ended| machine(1, 5).death(&machine(1, 5), Outcome { ended, pid: 0 }, &all);
+        assert_eq!(left(Ended::Code(7)), None);
+        assert!(left(Ended::Signal(9)).is_some_and(|death| death.vanished));
     }
 
     #[test]
     fn the_words_of_a_data_loader_are_recognised() {
         let text = "DataLoader worker (pid 7) is killed by signal: Killed.";
-        let killed =
-            machine(1, 5).death(&machine(1, 5), Ended::Code(1), &[gone("main", Bytes::gib(1), Some(text))]);
+        let killed = machine(1, 5).death(
+            &machine(1, 5),
+            of(Ended::Code(1)),
+            &[gone("main", Bytes::gib(1), Some(text))],
+        );
         let killed = killed.expect("a worker was killed");
         assert!(killed.worker && killed.shm.is_none());
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use oomph_diagnose::message;
+use oomph_diagnose::rules::Cause;
 use oomph_engine::recording::Known;
 use oomph_report::results::ExplainResult;
 use oomph_report::text::{self, Colour};
@@ -17,7 +18,8 @@ use crate::input::{self, Input};
 pub struct Verdict {
     /// The report.
     pub text: String,
-    /// The setting that a replay showed to serve the request that failed, the cheapest first, as PyTorch reads it.
+    /// The settings with which a replay served the request that failed, the best first, as PyTorch reads them. None
+    /// where they would only put it off.
     pub fix: Option<String>,
 }
 
@@ -36,7 +38,9 @@ pub fn of_recording(path: &Path, colour: Colour) -> Result<Option<Verdict>> {
     let failed: Vec<&ExplainResult<'_>> =
         results.iter().filter(|result| !result.explanation.ooms.is_empty()).collect();
     let reports: Vec<String> = failed.iter().map(|result| text::explain::render(result, colour)).collect();
-    let fixes = failed.iter().flat_map(|result| &result.explanation.fixes);
+    // Where memory grows with every step, a setting only moves the failure.
+    let curable = failed.iter().filter(|result| result.explanation.cause != Some(Cause::Leak));
+    let fixes = curable.flat_map(|result| &result.explanation.fixes);
     let mut helping =
         fixes.filter(|fix| fix.helps && fix.candidate.completes).map(|fix| fix.candidate.options.to_string());
     let fix = helping.find(|settings| !settings.is_empty());

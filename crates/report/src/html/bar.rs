@@ -81,7 +81,10 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
 /// What was in use by what it was for, as a table that adds up.
 fn classes(out: &mut String, result: &ExplainResult<'_>) {
     let moment = &result.explanation.moment;
-    let Some(classes) = &moment.classes else { return };
+    let parts = moment.classes.as_ref().map(memory::by_class).unwrap_or_default();
+    if parts.is_empty() {
+        return;
+    }
     let active = moment.counters.active;
     out.push_str(
         "<section class=\"card\"><h2>By class</h2>\n<table class=\"legend\"><thead><tr><th>what for</th>\
@@ -97,7 +100,7 @@ fn classes(out: &mut String, result: &ExplainResult<'_>) {
             share(bytes, active)
         );
     };
-    for (bytes, name) in memory::by_class(classes) {
+    for (bytes, name) in parts {
         row("", name, bytes);
     }
     row(" class=\"total\"", "in use", active);
@@ -122,10 +125,10 @@ pub(super) fn described(part: &Part) -> String {
 /// The parts that are not empty, what they add up to, and what that is.
 pub(super) fn parts(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String) {
     let moment = &result.explanation.moment;
-    let stacks = !result.recording.snapshot.stacks.is_empty();
+    let unlined = words::unlined(result.recording);
     let mut parts = Vec::new();
     for (rank, holder) in moment.holders.iter().take(HOLDERS).enumerate() {
-        let what = words::holder(holder, stacks);
+        let what = words::holder(holder, unlined);
         parts.push(Part { class: holder_class(rank), bytes: holder.bytes, what, count: Some(holder.count) });
     }
     let mut add = |class: &str, bytes, what: &str| {

@@ -77,9 +77,9 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
 
 fn draw(out: &mut String, result: &ExplainResult<'_>, layout: &Layout, segment: &Extent, piece: &Piece) {
     let holders = &result.explanation.moment.holders;
-    let stacks = !result.recording.snapshot.stacks.is_empty();
+    let unlined = words::unlined(result.recording);
     let line =
-        |rank: usize| holders.get(rank).map_or_else(String::new, |holder| words::holder(holder, stacks));
+        |rank: usize| holders.get(rank).map_or_else(String::new, |holder| words::holder(holder, unlined));
     let (class, what) = match piece.kind {
         Kind::Held(rank) => (holder_class(rank), format!("in use: {}", line(rank))),
         Kind::Pending(rank) => {

@@ -89,9 +89,9 @@ fn findings(out: &mut String, result: &ExplainResult<'_>) {
 fn card(out: &mut String, result: &ExplainResult<'_>) {
     let moment = &result.explanation.moment;
     let mut rows: Vec<(Bytes, String)> = Vec::new();
-    let stacks = !result.recording.snapshot.stacks.is_empty();
+    let unlined = words::unlined(result.recording);
     for holder in moment.holders.iter().take(HOLDERS) {
-        rows.push((holder.bytes, held_by(holder, stacks)));
+        rows.push((holder.bytes, held_by(holder, unlined)));
     }
     let rest = moment.holders.get(HOLDERS..).unwrap_or_default();
     if !rest.is_empty() {
@@ -121,17 +121,21 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
 /// What was in use, by what it was for; the parts add up to the last line.
 fn by_class(out: &mut String, result: &ExplainResult<'_>) {
     let moment = &result.explanation.moment;
-    let Some(classes) = &moment.classes else { return };
+    let parts = moment.classes.as_ref().map(memory::by_class).unwrap_or_default();
+    if parts.is_empty() {
+        return;
+    }
     out.push_str("\n  By class\n");
-    let parts = memory::by_class(classes).into_iter();
-    let mut cells: Vec<Vec<String>> =
-        parts.map(|(bytes, name)| vec![String::new(), bytes.to_string(), name.to_owned()]).collect();
+    let mut cells: Vec<Vec<String>> = parts
+        .into_iter()
+        .map(|(bytes, name)| vec![String::new(), bytes.to_string(), name.to_owned()])
+        .collect();
     cells.push(vec!["=".to_owned(), moment.counters.active.to_string(), "in use".to_owned()]);
     table(out, 2, &[Align::Right, Align::Right, Align::Left], &cells);
 }
 
-fn held_by(holder: &Holder, stacks: bool) -> String {
-    let place = words::holder(holder, stacks);
+fn held_by(holder: &Holder, unlined: &str) -> String {
+    let place = words::holder(holder, unlined);
     if holder.count > 1 { format!("{place} ×{}", count(holder.count as u64)) } else { place }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use oomph_trace::Bytes;
 
-use super::style::{Colour, paragraph};
+use super::style::{Colour, WIDTH, paragraph};
 use crate::words::{count, counted};
 
 /// How many GPUs of processes have a line of their own.
@@ -29,7 +29,7 @@ pub struct Peak {
     pub retries: u64,
 }
 
-/// A line for each peak, then where the recordings are: on the same line, where there is but one.
+/// A line for each peak, then where the recordings are: on the same line, where there is but one and it has room.
 pub fn peaks(peaks: &[Peak], folder: &str) -> String {
     let mut out = String::new();
     for peak in peaks.iter().take(LINES) {
@@ -45,9 +45,10 @@ pub fn peaks(peaks: &[Peak], folder: &str) -> String {
     if peaks.len() > LINES {
         let _ = writeln!(out, "oomph: and {} more", counted((peaks.len() - LINES) as u64, "GPU"));
     }
+    let together = format!("{}; {folder}", out.trim_end());
     match peaks {
         [] => {}
-        [_] => out = format!("{}; {folder}\n", out.trim_end()),
+        [_] if together.chars().count() <= WIDTH => out = format!("{together}\n"),
         [..] => out.push_str(&format!("oomph: recorded in {folder}\n")),
     }
     out
@@ -60,6 +61,8 @@ pub struct HostDeath {
     pub signal: Option<u8>,
     /// Whose figures these are: the process that vanished, or the largest.
     pub process: Option<String>,
+    /// Whether that process vanished: it noted no end.
+    pub vanished: bool,
     /// Its memory when it last noted it.
     pub rss: Option<Bytes>,
     /// Processes that the kernel killed in this control group during the run.
@@ -117,6 +120,9 @@ impl HostDeath {
                 Some(9) => "killed by signal 9 (SIGKILL)".to_owned(),
                 Some(7) => "killed by signal 7 (SIGBUS)".to_owned(),
                 Some(number) => format!("killed by signal {number}"),
+                None if self.vanished => {
+                    format!("{} vanished without a word", self.process.as_deref().unwrap_or("a process"))
+                }
                 None => "a process was killed".to_owned(),
             }
         };
@@ -248,6 +254,12 @@ mod tests {
             &peaks(&[limited], ".oomph/last"),
             "oomph: GPU 0 peak 7.53 GiB held of 16.00 GiB allowed (47%), 1 retry; .oomph/last\n",
         );
+        let retried = Peak { is_limit: true, ..peak(None, 0, 7711, 10) };
+        check(
+            &peaks(&[retried], ".oomph/last"),
+            "oomph: GPU 0 peak 7.53 GiB held of 16.00 GiB allowed (47%), 10 retries\n\
+             oomph: recorded in .oomph/last\n",
+        );
         check(
             &peaks(&[peak(Some("rank0"), 0, 1024, 0), peak(Some("rank1"), 1, 2048, 2)], ".oomph/last"),
             "oomph: rank0, GPU 0 peak 1.00 GiB held of 16.00 GiB (6%), 0 retries\n\
@@ -298,6 +310,30 @@ killed by signal 9 (SIGKILL), with no sign that memory ran out
            of it noted how much memory it held
   Do       find out who sent it: a scheduler's time limit, an operator, `kill
            -9`; `dmesg | grep -i oom` tells for sure whether it was memory
+",
+        );
+    }
+
+    #[test]
+    fn a_rank_that_vanished_is_named() {
+        let death = HostDeath {
+            process: Some("rank1".to_owned()),
+            vanished: true,
+            rss: Some(Bytes::gib(1)),
+            machine_kills: 2,
+            ..HostDeath::default()
+        };
+        check(
+            &host_death(&death, Colour::Off),
+            "\
+rank1 vanished without a word: most likely the host's memory ran out
+  Known by the kernel counted 2 kills for want of memory on this machine during
+           the run; whose is not told (dmesg names them)
+  Memory   rank1 held 1.00 GiB of RAM when it last noted it
+  Do       allow the job more memory (docker --memory, sbatch --mem,
+           resources.limits.memory), or hold less: fewer DataLoader workers,
+           smaller prefetch_factor, load weights with mmap=True, stream the data
+           set
 ",
         );
     }

@@ -40,6 +40,8 @@ pub struct Sidecar {
     pub ooms: Vec<SeenOom>,
     /// The exception that ended the program, or the last that reported a lack of memory.
     pub exception: Option<Exception>,
+    /// Whether the program ended with running out of memory: nobody caught it, or whoever did gave up.
+    pub ended_in_oom: bool,
 }
 
 impl Sidecar {

@@ -59,6 +59,7 @@ impl Reader {
         Sidecar {
             // What a verdict needs most is read first, in case texts are too long.
             exception: of("exception").and_then(|node| self.exception(node)),
+            ended_in_oom: of("ended_in_oom").and_then(Node::boolean).unwrap_or(false),
             ooms: items(of("ooms"), OOMS, |node| self.oom(node)),
             versions: Versions {
                 python: self.text(versions, "python"),

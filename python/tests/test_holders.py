@@ -1,0 +1,98 @@
+"""Who holds the tensors that are alive: on the CPU, where the same is looked for."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+from oomph import _holders
+from oomph._holders import Holder
+
+torch = pytest.importorskip("torch", reason="torch is not installed here")
+
+
+class Trainer:
+    def __init__(self) -> None:
+        self.cache = {"keys": [torch.zeros(300, 1000)]}
+
+
+def test_holders_are_named_by_what_leads_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.Linear(256, 256))
+    optimizer = torch.optim.AdamW(model.parameters())
+    losses = []
+    for _ in range(3):
+        loss = model(torch.randn(1024, 256)).pow(2)
+        losses.append(loss)
+        loss.sum().backward()
+        optimizer.step()
+    del loss
+    main = sys.modules["__main__"]
+    for name, value in {"model": model, "optimizer": optimizer, "losses": losses, "trainer": Trainer()}.items():
+        monkeypatch.setattr(main, name, value, raising=False)
+    del model, optimizer, losses, value
+    local = torch.zeros(200, 1000)
+    held = _holders.find(torch, "cpu", patience=60)
+    found = {holder.path: holder for holder in held.holders}
+    assert not held.cut
+    assert found["model"] == Holder(0, 526336, 4, "model", "Sequential, 131.58 k parameters")
+    assert found["model, gradients"] == Holder(0, 526336, 4, "model, gradients", "4 tensors")
+    what = "AdamW of 12 tensors, the largest 256×256 float32"
+    assert found["optimizer"] == Holder(0, 1052688, 12, "optimizer", what)
+    what = "list of 3 tensors, the largest 1024×256 float32, 3 with their graphs"
+    assert found["losses"] == Holder(0, 3145728, 3, "losses", what)
+    what = "dict of 1 tensor, the largest 300×1000 float32"
+    assert found["trainer.cache"] == Holder(0, 1200000, 1, "trainer.cache", what)
+    mine = next(holder for path, holder in found.items() if path.startswith("local in test_holders_are_named"))
+    assert (mine.bytes, mine.what) == (800000, "200×1000 float32")
+    assert local is not None
+
+
+def test_tensors_without_a_name_are_told_by_what_keeps_them() -> None:
+    graph = [(torch.ones(700, 1000, requires_grad=True) * torch.full((700, 1000), 2.0)).sum()]
+    gc.collect()
+    gc.disable()
+    lost: list[Any] = [torch.zeros(600, 1000)]
+    lost.append(lost)
+    del lost
+    held = _holders.find(torch, "cpu", patience=60)
+    gc.enable()
+    found = {holder.what: holder.bytes for holder in held.holders if holder.path == "no variable"}
+    assert found["600×1000 float32, in a list that nothing leads to"] == 2400000
+    kept = {what: size for what, size in found.items() if what.endswith("kept by C++, as a rule for a backward")}
+    assert sum(kept.values()) >= 2800000
+    assert graph is not None
+
+
+def test_a_view_and_its_base_count_once() -> None:
+    base = torch.zeros(1000, 777)
+    view = base[10:20]
+    held = _holders.find(torch, "cpu", patience=60)
+    assert [holder.bytes for holder in held.holders].count(3108000) == 1
+    assert view is not None
+
+
+def test_looking_for_holders_holds_nothing() -> None:
+    stop, ready = threading.Event(), threading.Event()
+    watched: list[Any] = []
+
+    def other() -> None:
+        held = torch.zeros(123, 1000)
+        watched.append(weakref.ref(held))
+        ready.set()
+        stop.wait()
+        del held
+        watched.append(watched[0]() is None)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    ready.wait()
+    held = _holders.find(torch, "cpu", patience=60)
+    stop.set()
+    thread.join()
+    assert any(holder.path.startswith("held in other(), test_holders.py:") for holder in held.holders)
+    assert watched[1] is True
