@@ -79,7 +79,7 @@ class Shadows:
     def _may_follow(self, result: Any) -> bool:
         if not isinstance(result, self._torch.Tensor) or not result.is_cuda or result.requires_grad:
             return False
-        return result.numel() <= (MOST_REALS if result.is_floating_point() or result.is_complex() else MOST_INTEGERS)
+        return bool(result.numel() <= (MOST_REALS if result.is_floating_point() or result.is_complex() else MOST_INTEGERS))
 
     def call(self, func: Any, args: Any, kwargs: Any) -> Any:
         if func in self._asks:

@@ -85,7 +85,12 @@ class Shapes:
         source, mask = args[0], args[1] if len(args) > 1 else kwargs["mask"]
         if not source.is_cuda or kwargs.get("out") is not None:
             return _NO
+        contents = self._shadows.of(mask)
         source, mask = self._torch.broadcast_tensors(source, mask)
+        if contents is not None:
+            # A tensor of its own: the one that was given keeps its own contents.
+            mask = mask.view(mask.shape)
+            self._shadows.attach(mask, contents.expand(mask.shape))
         return True, source[self._columns(self._positions(mask, "masked_select"))]
 
     def _is_mask(self, item: Any) -> bool:

@@ -1,0 +1,280 @@
+"""What `oomph plan` says of real programs: PyTorch itself on a GPU that is not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from programs import GIB, Programs
+
+TRAIN = """
+import argparse
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch", type=int, default=8)
+batch = parser.parse_args().batch
+layers = [torch.nn.Linear(4096, 4096) for _ in range(4)]
+model = torch.nn.Sequential(*layers).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(1000):
+    loss = model(torch.randn(batch, 1024, 4096, device="cuda")).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print("step", step, loss.item())
+"""
+
+# Parameters, their gradients and two moments of Adam: 4 layers of 4096 × 4097 numbers of 4 bytes.
+WEIGHTS = 4 * 4096 * 4097 * 4
+
+
+class Planned:
+    """What a plan printed."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.code = done.returncode
+        self.stdout = done.stdout
+        self.stderr = done.stderr
+
+    def json(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.stdout)
+        return found
+
+
+def plan(programs: Programs, source: str, *options: str, args: tuple[str, ...] = ()) -> Planned:
+    script = programs.write(source)
+    words = [programs.oomph, "plan", "--python", sys.executable, *options, script.name, *args]
+    environment = {**programs.environment(None), "OOMPH_PHANTOM_LIB": programs.phantom}
+    return Planned(
+        subprocess.run(words, cwd=programs.folder, env=environment, capture_output=True, text=True, timeout=300)
+    )
+
+
+def test_a_job_that_fits_is_told_with_its_peak_line_and_classes(programs: Programs) -> None:
+    done = plan(programs, TRAIN, "--gpu", "H200", "--json", args=("--batch", "4"))
+    assert done.code == 0, done.stderr
+    answer = done.json()
+    assert (answer["gpu"], answer["fits"], answer["steps"]) == ("H200", True, 4)
+    assert answer["peak_requested"] <= answer["peak_allocated"] <= answer["peak_reserved"]
+    assert answer["process_bytes"] == answer["peak_reserved"] + answer["context_bytes"]
+    assert answer["by_class"]["weights"] == WEIGHTS
+    assert answer["by_class"]["optimizer_state"] == 2 * WEIGHTS
+    assert abs(sum(answer["by_class"].values()) - answer["peak_allocated"]) <= answer["peak_allocated"] // 100
+    assert answer["at"]["file"].endswith("train.py") and answer["at"]["phase"] in ("backward", "optimizer")
+    assert any("stood still" in caveat for caveat in answer["caveats"])
+    assert any("train.py:16 (item)" in caveat for caveat in answer["caveats"])
+    # What the script prints is no part of the answer.
+    assert "step 0 1.0" in done.stderr
+
+
+def test_its_recording_is_one_like_any_other(programs: Programs) -> None:
+    answer = plan(programs, TRAIN, "--gpu", "H200", "--json").json()
+    replayed = programs.json("replay", programs.folder / ".oomph" / "last")
+    assert replayed["fidelity"]["exact"]
+    assert replayed["replayed"]["peak_reserved"] == answer["peak_reserved"]
+    assert replayed["replayed"]["peak_requested"] == answer["peak_requested"]
+
+
+def test_a_job_that_does_not_fit_is_told_what_would_change_it(programs: Programs) -> None:
+    done = plan(programs, TRAIN, "--memory", "2GiB", "--capability", "8.9", "--json", args=("--batch", "8"))
+    assert done.code == 1, done.stderr
+    answer = done.json()
+    assert answer["fits"] is False and answer["total_bytes"] == 2 * GIB
+    options = {option["change"]: option for option in answer["options"]}
+    assert options["bf16 autocast"]["how"] == "planned"
+    assert options["bf16 autocast"]["peak_reserved"] < answer["peak_reserved"]
+    # Neither does this model offer it, nor does a fused optimizer need less at the peak in backward.
+    assert "gradient checkpointing" not in options
+
+
+def test_the_largest_batch_is_found_and_the_next_does_not_fit(programs: Programs) -> None:
+    limit = ("--gpu", "L4", "--limit", "3GiB", "--no-options", "--json")
+    done = plan(programs, TRAIN, *limit, "--vary", "--batch", args=("--batch", "16"))
+    assert done.code == 1, done.stderr
+    vary = done.json()["vary"]
+    largest = vary["largest"]
+    assert 1 <= largest < 16 and vary["micro"] * vary["accumulate"] == 16 and vary["micro"] <= largest
+    for batch, fits in ((largest, True), (largest + 1, False)):
+        assert plan(programs, TRAIN, *limit, args=("--batch", str(batch))).json()["fits"] is fits
+
+
+def test_without_a_card_every_card_is_answered_for(programs: Programs) -> None:
+    done = plan(programs, TRAIN, "--json", args=("--batch", "1"))
+    assert done.code == 0, done.stderr
+    answers: Any = json.loads(done.stdout)
+    totals = [answer["total_bytes"] for answer in answers]
+    assert len(answers) == 16 and totals == sorted(totals)
+    assert {answer["gpu"]: answer["seen_on"] for answer in answers}["A100-40"] == "L4"
+    # Larger workspaces: those of cuBLAS on Hopper.
+    by_name = {answer["gpu"]: answer for answer in answers}
+    assert by_name["H200"]["peak_requested"] > by_name["L4"]["peak_requested"]
+
+
+def test_weights_are_never_filled(programs: Programs) -> None:
+    source = """
+        import torch
+        def resident():
+            return int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+        before = resident()
+        model = torch.nn.Sequential(*[torch.nn.Linear(8192, 8192) for _ in range(16)]).half()
+        torch.nn.init.trunc_normal_(model[0].weight)
+        model.load_state_dict({name: torch.ones_like(value) for name, value in model.state_dict().items()})
+        model = model.cuda()
+        print("grew by", resident() - before)
+        """
+    done = plan(programs, source, "--gpu", "H200", "--json")
+    assert done.code == 0, done.stderr
+    assert done.json()["peak_requested"] == 16 * 8192 * 8193 * 2
+    assert int(done.stderr.split("grew by")[1].split()[0]) < 200
+
+
+def test_small_values_are_true(programs: Programs) -> None:
+    source = """
+        import torch
+        lengths = torch.tensor([3, 5, 2]).cuda()
+        mask = torch.arange(10, device="cuda")[None] < lengths[:, None]
+        print(mask.sum().item(), tuple(mask.nonzero().shape), lengths.tolist(), bool((lengths > 0).all()))
+        values = torch.randn(3, 10, 4, device="cuda")
+        print(tuple(values[mask].shape), tuple(torch.masked_select(values, mask[..., None]).shape))
+        counts = torch.zeros(4, dtype=torch.long, device="cuda")
+        counts[1] = 3
+        counts += 1
+        print(counts.cpu().numpy(), int(counts[1]), counts.unique().tolist(), f"{counts.max()}")
+        big = torch.randn(1000, 1000, device="cuda") @ torch.randn(1000, 1000, device="cuda")
+        print(torch.isfinite(big).all().item(), torch.isnan(big.sum()).item(), big.sum().item())
+        """
+    done = plan(programs, source, "--gpu", "T4", "--json")
+    assert done.code == 0, done.stderr
+    assert done.stderr.splitlines()[:4] == [
+        "10 (10, 2) [3, 5, 2] True",
+        "(10, 4) (40,)",
+        "[1 4 1 1] 4 [1, 4] 4",
+        "True False 1.0",
+    ]
+
+
+def test_a_length_nobody_knows_is_the_greatest_and_said_so(programs: Programs) -> None:
+    source = """
+        import torch
+        values = torch.randn(1 << 14, 1 << 10, device="cuda")
+        kept = values[values > 0]
+        print(tuple(kept.shape))
+        """
+    done = plan(programs, source, "--memory", "1GiB", "--json", "--no-options")
+    assert (done.code, done.json()["fits"]) == (3, None), done.stderr
+    assert done.stderr.splitlines()[0] == f"({1 << 24},)"
+    assert any("greatest possible at train.py:4 (boolean index)" in caveat for caveat in done.json()["caveats"])
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("import torch\ntorch.zeros(1, device='cuda:1')", "it asks for a second GPU"),
+        ("print('nothing')", "the script used no GPU"),
+        ("import torch\ntorch.zeros(1, device='cuda')\nraise ValueError('by itself')", "ValueError: by itself"),
+        ("import urllib.error\nraise urllib.error.URLError('unreachable')", "it needs the network"),
+        ("import sys\nsys.exit(4)", "exit code 4"),
+    ],
+)
+def test_what_comes_to_no_answer_says_why(programs: Programs, source: str, why: str) -> None:
+    done = plan(programs, source, "--gpu", "T4", "--json")
+    assert done.code == 3, done.stderr
+    assert why in done.json()["why_not"]
+    assert done.json()["fits"] is None and done.json()["peak_reserved"] is None
+
+
+def test_a_script_that_fails_shows_its_own_traceback(programs: Programs) -> None:
+    source = "import torch\nmodel = torch.nn.Linear(4, 4).cuda()\nmodel(torch.ones(2, 3, device='cuda'))\n"
+    alone = programs.alone(source)
+    done = plan(programs, source, "--gpu", "T4")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("  File")]
+    assert lines == [line for line in alone.stderr.splitlines() if line.startswith("  File")]
+    assert "_plan" not in done.stderr and "_recorder" not in done.stderr
+
+
+def test_torch_compile_is_planned_without_and_said_so(programs: Programs) -> None:
+    source = TRAIN.replace(".cuda()", ".cuda().compile() or model").replace(
+        "model = torch.nn.Sequential(*layers).cuda().compile() or model",
+        "model = torch.compile(torch.nn.Sequential(*layers).cuda())",
+    )
+    done = plan(programs, source, "--gpu", "L4", "--json")
+    assert done.code == 0, done.stderr
+    assert any(caveat.startswith("torch.compile: planned without it") for caveat in done.json()["caveats"])
+
+
+def test_gradient_checkpointing_is_tried_where_a_model_offers_it(programs: Programs) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed here")
+    source = """
+        import torch, transformers
+        config = transformers.GPT2Config(n_layer=4)
+        model = transformers.GPT2LMHeadModel(config).cuda().train()
+        optimizer = torch.optim.AdamW(model.parameters())
+        for step in range(9):
+            ids = torch.randint(0, 50000, (16, 512), device="cuda")
+            model(input_ids=ids, labels=ids).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        """
+    done = plan(programs, source, "--gpu", "L4", "--options", "--json")
+    assert done.code == 0, done.stderr
+    changes = {option["change"] for option in done.json()["options"]}
+    assert {"bf16 autocast", "gradient checkpointing"} <= changes
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--gpu", "T5", "train.py"], "oomph: no card `T5` is known. Write one of P100,"),
+        (["--gpu", "T4", "missing.py"], "oomph: missing.py: not found"),
+        (["--gpu", "T4", "--set", "nothing:1", "train.py"], "oomph: PyTorch has no allocator setting `nothing`"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_one_line(programs: Programs, words: list[str], line: str) -> None:
+    programs.write(TRAIN)
+    done = subprocess.run([programs.oomph, "plan", *words], cwd=programs.folder, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(line) and done.stderr.count("\n") == 1
+
+
+def test_a_function_is_planned_from_python(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
+    import oomph
+
+    (programs.folder / "steps_of_mine.py").write_text(
+        "import torch\ndef train():\n    torch.zeros(1 << 28, dtype=torch.uint8, device='cuda')\n"
+    )
+    monkeypatch.syspath_prepend(str(programs.folder))
+    monkeypatch.chdir(programs.folder)
+    monkeypatch.setenv("OOMPH_PHANTOM_LIB", programs.phantom)
+    from steps_of_mine import train  # type: ignore[import-not-found]
+
+    planned = oomph.plan(train, gpu="T4")
+    assert (planned.fits, planned.peak_reserved, planned.gpu) == (True, 1 << 28, "T4")
+    assert str(planned) == "fits on the T4: 1.00 GiB at its peak"
+    with pytest.raises(oomph.OomphError, match="at the top of a module"):
+        oomph.plan(lambda: None, gpu="T4")
+    with pytest.raises(oomph.OomphError, match="no card `T5`"):
+        oomph.plan(train, gpu="T5")
+
+
+def test_two_plans_say_the_same(programs: Programs) -> None:
+    first, second = (plan(programs, TRAIN, "--gpu", "A10G", "--json") for _ in range(2))
+    assert first.stdout == second.stdout
+
+
+def test_the_package_is_found_without_a_variable(programs: Programs) -> None:
+    script = programs.write("import torch\ntorch.zeros(1, device='cuda')\n")
+    environment = {**programs.environment(None)}
+    environment.pop("OOMPH_PHANTOM_LIB", None)
+    beside = pathlib.Path(programs.oomph).resolve().parent
+    if not (beside / "liboomph_phantom.so").exists() and not list(beside.parent.glob("lib/*/site-packages/oomph/*.so")):
+        pytest.skip("the command is not installed here")
+    words = [programs.oomph, "plan", "--python", sys.executable, "--gpu", "T4", script.name]
+    done = subprocess.run(words, cwd=programs.folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "fits on the T4 (14.57 GiB): 770.00 MiB at its peak")
+    assert os.path.exists(programs.folder / ".oomph" / "last" / "main.pickle")
