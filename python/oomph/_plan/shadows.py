@@ -181,7 +181,10 @@ class Shadows:
         name = _name(func)
         in_place = _is_in_place(name)
         if name.startswith("_amp_"):
-            # Gradients are taken to be finite: neither the scale nor what says so changes.
+            # Gradients are taken to be finite: neither the scale nor what says so changes. Steps that are skipped for
+            # gradients that are not need less.
+            if "non_finite" in name:
+                self._asked.value("finite gradients")
             return
         if name in ("__get__", "requires_grad_", "record_stream", "data_ptr", "size", "stride", "dim"):
             if not (name == "__get__" and self._may_follow(result)):
