@@ -64,7 +64,8 @@ def symbols(path: pathlib.Path) -> tuple[set[str], set[str]]:
         names = sections[table[6]]
         file.seek(names[4])
         text = file.read(names[5])
-    defined, wanted = set(), set()
+    defined: set[str] = set()
+    wanted: set[str] = set()
     for name, info, _, section, _, _ in struct.iter_unpack("<IBBHQQ", entries):
         if info >> 4 in (1, 2):
             (wanted if section == 0 else defined).add(text[name : text.index(b"\0", name)].decode())
