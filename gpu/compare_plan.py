@@ -99,7 +99,7 @@ def compare(options: argparse.Namespace) -> None:
     """One job, allocation by allocation."""
     real = pickle.loads(options.real.read_bytes())
     ours = run(options.job, options.library, options.card)
-    device = next(iter(real.get("oomph", {}).get("devices", [])), {})
+    device: dict[str, Any] = next(iter(real.get("oomph", {}).get("devices", [])), {})
     for peak in PEAKS:
         measured, found = device.get(peak), ours["peaks"][peak]
         error = f"{percent(found, measured):+.3f}%" if measured else "not recorded"
@@ -163,9 +163,9 @@ def survey(options: argparse.Namespace) -> None:
             print(f"| {measured['args']} | {str(error).splitlines()[-1]} | | |", flush=True)
             continue
         row = [percent(peaks[peak], measured[peak]) for peak in PEAKS]
-        for peak, error in zip(PEAKS, row, strict=True):
-            errors[peak].append(error)
-        print(f"| {measured['args']} | " + " | ".join(f"{error:+.3f}%" for error in row) + " |", flush=True)
+        for peak, off in zip(PEAKS, row, strict=True):
+            errors[peak].append(off)
+        print(f"| {measured['args']} | " + " | ".join(f"{off:+.3f}%" for off in row) + " |", flush=True)
     for peak, found in errors.items():
         sizes = sorted(map(abs, found))
         if sizes:

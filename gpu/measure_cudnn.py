@@ -16,6 +16,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
@@ -84,7 +85,7 @@ def jobs(choose: random.Random, done: int) -> Iterator[Job]:
         yield from (job for job in (first, second) if job is not None)
 
 
-def peak_of(work: Callable[[], object]) -> tuple[int, object]:
+def peak_of(work: Callable[[], Any]) -> tuple[int, Any]:
     """Bytes requested at the peak of some work beyond those before it, and its result."""
     torch.cuda.reset_peak_memory_stats()
     before = torch._C._cuda_memoryStats(0)["requested_bytes"]["all"]["current"]
@@ -102,11 +103,10 @@ def convolution(job: Job) -> dict[str, object]:
     channels, height, width, filters, kernel_h, kernel_w, *moves, groups = shape
     stride, pad, dilation = moves[0:2], moves[2:4], moves[4:6]
     order = torch.channels_last if layout == "last" else torch.contiguous_format
-    options = {"device": "cuda", "dtype": TYPES[kind]}
+    options: dict[str, Any] = {"device": "cuda", "dtype": TYPES[kind]}
     x = torch.empty(batch, channels, height, width, **options).contiguous(memory_format=order)
     w = torch.empty(filters, channels // groups, kernel_h, kernel_w, **options).contiguous(memory_format=order)
     out, y = peak_of(lambda: torch.ops.aten.convolution(x, w, None, stride, pad, dilation, False, [0, 0], groups))
-    assert isinstance(y, torch.Tensor)
     found = [out - bytes_of(y)]
     for mask, result in (([True, False, False], x), ([False, True, False], w)):
         arguments = (y, x, w, None, stride, pad, dilation, False, [0, 0], groups, mask)
@@ -123,11 +123,11 @@ def normalization(kind: str, layout: str, shape: Shape) -> dict[str, object]:
     weight, bias, mean, variance = (torch.ones(shape[1], device="cuda") for _ in range(4))
     train = lambda: torch.ops.aten.cudnn_batch_norm(x, weight, bias, mean, variance, True, 0.1, 1e-5)
     forward, results = peak_of(train)
-    y, saved_mean, saved_variance, reserve = results  # type: ignore[misc]
+    y, saved_mean, saved_variance, reserve = results
     kept = sum(map(bytes_of, (y, saved_mean, saved_variance, reserve)))
     arguments = (x, y, weight, mean, variance, saved_mean, saved_variance, 1e-5, reserve)
     backward, gradients = peak_of(lambda: torch.ops.aten.cudnn_batch_norm_backward(*arguments))
-    given = sum(map(bytes_of, gradients))  # type: ignore[call-overload]
+    given = sum(map(bytes_of, gradients))
     return {"norm": [kind, layout, *shape], "bytes": [forward - kept, backward - given, bytes_of(reserve)]}
 
 
@@ -137,7 +137,7 @@ def recurrent(cell: str, steps: int, batch: int, width: int, hidden: int, layers
     x = torch.randn(steps, batch, width, device="cuda", requires_grad=True)
     with torch.no_grad():
         inference, _ = peak_of(lambda: network(x))
-    forward, (y, _) = peak_of(lambda: network(x))  # type: ignore[misc]
+    forward, (y, _) = peak_of(lambda: network(x))
     gradient = torch.ones_like(y)
     backward, _ = peak_of(lambda: y.backward(gradient))
     return {"rnn": [cell, steps, batch, width, hidden, layers, both], "bytes": [inference, forward, backward]}
@@ -147,12 +147,12 @@ def small() -> Iterator[Callable[[], dict[str, object]]]:
     """What is measured first, because it is little."""
     sizes = ((64, 112), (64, 56), (256, 56), (128, 28), (512, 28), (256, 14), (1024, 14), (2048, 7), (40, 14), (16, 112))
     for kind, layout, batch, (channels, size) in itertools.product(("fp32", "fp16"), ("first", "last"), (1, 16, 64), sizes):
-        yield lambda k=kind, l=layout, s=(batch, channels, size, size): normalization(k, l, s)  # type: ignore[misc]
+        yield lambda k=kind, l=layout, s=(batch, channels, size, size): normalization(k, l, s)
     for cell, steps, batch, hidden, layers, both in itertools.product(
         ("LSTM", "GRU", "RNN"), (10, 64), (8, 64), (128, 512), (1, 2), (False, True)
     ):
         arguments = (cell, steps, batch, 256, hidden, layers, both)
-        yield lambda a=arguments: recurrent(*a)  # type: ignore[misc]
+        yield lambda a=arguments: recurrent(*a)
 
 
 def condense(files: list[pathlib.Path]) -> None:
@@ -175,7 +175,7 @@ def condense(files: list[pathlib.Path]) -> None:
 def measure(seconds: float, done: int) -> None:
     start = time.monotonic()
     torch.zeros(1, device="cuda")
-    state = torch._cudnn_init_dropout_state(0.5, True, 0, dtype=torch.uint8, device="cuda")  # type: ignore[attr-defined]
+    state = torch._cudnn_init_dropout_state(0.5, True, 0, dtype=torch.uint8, device="cuda")
     print(json.dumps({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "dropout": bytes_of(state)}))
     del state
     convolutions = ((lambda j=job: convolution(j)) for job in jobs(random.Random(0), done))
