@@ -106,6 +106,7 @@ fn demo_and_help() {
         ("help-explain.txt", vec!["explain", "--help"]),
         ("help-replay.txt", vec!["replay", "--help"]),
         ("help-run.txt", vec!["run", "--help"]),
+        ("help-plan.txt", vec!["plan", "--help"]),
         ("help-tune.txt", vec!["tune", "--help"]),
         ("help-status.txt", vec!["status", "--help"]),
     ];
