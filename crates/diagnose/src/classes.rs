@@ -126,6 +126,11 @@ impl Classes {
         Some(Classes { of })
     }
 
+    /// What an allocation was for.
+    pub(crate) fn class(&self, alloc: usize) -> Class {
+        self.of.get(alloc).copied().unwrap_or(Class::Other)
+    }
+
     /// What is in use at a moment of a replay, by class.
     pub(crate) fn at(&self, run: &Run<'_, SimulatedDevice>) -> ByClass {
         let mut sums: FxHashMap<Class, Bytes> = FxHashMap::default();

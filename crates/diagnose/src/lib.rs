@@ -31,6 +31,8 @@ pub mod explain;
 
 pub mod timeline;
 
+pub mod class_curves;
+
 pub mod layout;
 
 pub mod message;

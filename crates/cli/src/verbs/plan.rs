@@ -15,7 +15,7 @@ use oomph_host::run::plan::Plan as Run;
 use oomph_host::run::program::Program;
 use oomph_host::run::settings::{Frameworks, Settings, in_force};
 use oomph_report::plan::{PlanResult, PlannedOption, PlannedVary};
-use oomph_report::{json, text};
+use oomph_report::{html, json, text};
 use oomph_trace::cards::card_named;
 use serde_json::{Value, json};
 
@@ -30,6 +30,8 @@ const DOES_NOT: u8 = 1;
 const UNKNOWN: u8 = 3;
 /// Events that are kept: those of some steps of a large model.
 const RING: u64 = 2_000_000;
+/// Columns of the picture.
+const COLUMNS: usize = 600;
 
 pub(crate) fn run(args: &Plan, common: &Common) -> Result<ExitCode> {
     let planner = Planner::new(args, common)?;
@@ -54,6 +56,10 @@ pub(crate) fn run(args: &Plan, common: &Common) -> Result<ExitCode> {
         results.sort_by_key(|result| result.card.total);
     } else {
         results.sort_by_key(order);
+    }
+    if let (Some(page), Some(result), Some(traced)) = (&args.html, results.first(), seen.first()) {
+        let curves = answer::curves(traced, COLUMNS);
+        output::write_file(page, &html::plan(result, curves.as_ref()), common.force)?;
     }
     let colour = output::colour(common);
     let text = match (common.json, results.as_slice()) {

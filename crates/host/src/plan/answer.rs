@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use oomph_diagnose::class_curves::{self, ClassCurves};
+use oomph_diagnose::phases::Phases;
 use oomph_diagnose::place::{Place, Places};
 use oomph_diagnose::tune::Search;
 use oomph_engine::recording::Recording;
@@ -133,6 +135,20 @@ fn describe(result: &mut PlanResult, recording: &Recording<'static>, traced: &Tr
             }
         }
     }
+}
+
+/// What was in use by class during the step with the peak, for a picture; the whole run where no steps were marked.
+pub fn curves(traced: &Traced, most: usize) -> Option<ClassCurves> {
+    let recording = traced.recording.as_ref()?;
+    let phases = Phases::of(recording);
+    let peak = recording.peaks.active.at;
+    let end = EventIdx(u32::try_from(recording.trace.events.len()).unwrap_or(u32::MAX));
+    let step = phases.step_at(peak);
+    let mut of_step = phases.stretches().iter().filter(|stretch| Some(stretch.step) == step);
+    let from = of_step.next().map_or(EventIdx(0), |stretch| stretch.from);
+    let later = phases.stretches().iter().find(|stretch| stretch.from > peak && Some(stretch.step) != step);
+    let to = later.map_or(end, |stretch| stretch.from);
+    class_curves::between(recording, &phases, from, to, most)
 }
 
 fn place(recording: &Recording<'_>, event: EventIdx) -> Option<Place> {

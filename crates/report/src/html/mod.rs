@@ -6,6 +6,7 @@ pub mod card;
 mod escape;
 mod fixes;
 mod map;
+mod plan;
 mod style;
 mod timeline;
 mod verdict;
@@ -14,6 +15,7 @@ use std::fmt::Write as _;
 
 use escape::Escaped;
 use oomph_trace::Bytes;
+pub use plan::plan;
 
 use crate::results::ExplainResult;
 use crate::words;

@@ -1,0 +1,76 @@
+//! What memory in use was for, over a stretch of the run: the parts of a stacked chart.
+
+use oomph_engine::program::OpKind;
+use oomph_engine::recording::Recording;
+use oomph_trace::{Bytes, EventIdx};
+
+use crate::classes::{Class, Classes};
+use crate::phases::Phases;
+
+/// Bytes in use by class at some events, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassCurves {
+    /// The classes that occur, in the order of [`Class::ALL`].
+    pub classes: Vec<Class>,
+    /// Events, and what each class had in use right after them; of a column of events, the one with the most.
+    pub points: Vec<(EventIdx, Vec<Bytes>)>,
+}
+
+/// The curves from one event to another, in at most `most` columns. What was asked for is counted, not what rounding
+/// added. `None` where the recording does not tell classes.
+pub fn between(
+    recording: &Recording<'_>,
+    phases: &Phases,
+    from: EventIdx,
+    to: EventIdx,
+    most: usize,
+) -> Option<ClassCurves> {
+    let known = Classes::find(recording, phases)?;
+    let length = (to.0.saturating_sub(from.0)).max(1) as usize;
+    let column = |event: EventIdx| (event.0.saturating_sub(from.0)) as usize * most / length;
+    let mut held = [Bytes::ZERO; Class::ALL.len()];
+    let mut sizes: Vec<Bytes> = Vec::new();
+    let mut columns: Vec<Option<(EventIdx, [Bytes; Class::ALL.len()])>> = vec![None; most + 1];
+    for op in &recording.program.ops {
+        if op.event > to {
+            break;
+        }
+        let alloc = op.alloc.0 as usize;
+        let class = match op.kind {
+            OpKind::Alloc | OpKind::Free | OpKind::Complete => known.class(alloc),
+            OpKind::AllocFailed
+            | OpKind::FreeLater
+            | OpKind::EmptyCache
+            | OpKind::EmptyPool
+            | OpKind::Abandon => continue,
+        };
+        let rank = Class::ALL.iter().position(|other| *other == class).unwrap_or_default();
+        if op.kind == OpKind::Alloc {
+            if sizes.len() <= alloc {
+                sizes.resize(alloc + 1, Bytes::ZERO);
+            }
+            sizes[alloc] = op.size;
+            held[rank] += op.size;
+        } else {
+            let size = sizes.get_mut(alloc).map(std::mem::take).unwrap_or_default();
+            held[rank] = held[rank].saturating_sub(size);
+        }
+        if op.event >= from {
+            let total: Bytes = held.iter().copied().sum();
+            let slot = &mut columns[column(op.event).min(most)];
+            if slot.is_none_or(|(_, had)| had.iter().copied().sum::<Bytes>() <= total) {
+                *slot = Some((op.event, held));
+            }
+        }
+    }
+    let found: Vec<(EventIdx, [Bytes; Class::ALL.len()])> = columns.into_iter().flatten().collect();
+    let occurs = |rank: usize| found.iter().any(|(_, held)| held[rank] > Bytes::ZERO);
+    let ranks: Vec<usize> = (0..Class::ALL.len()).filter(|rank| occurs(*rank)).collect();
+    Some(ClassCurves {
+        classes: ranks.iter().map(|rank| Class::ALL[*rank]).collect(),
+        points: found
+            .into_iter()
+            .map(|(event, held)| (event, ranks.iter().map(|rank| held[*rank]).collect()))
+            .collect(),
+    })
+}
