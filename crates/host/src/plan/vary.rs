@@ -22,7 +22,7 @@ pub fn with_value(args: &[OsString], flag: &str, value: u64) -> Vec<OsString> {
 /// Where the flag is, whether its value is in the same word, and the value.
 fn position(args: &[OsString], flag: &str) -> Option<(usize, bool, Option<u64>)> {
     let joined = format!("{flag}=");
-    let found = args.iter().enumerate().filter_map(|(at, word)| {
+    let mut found = args.iter().enumerate().filter_map(|(at, word)| {
         let word = word.to_string_lossy();
         if let Some(value) = word.strip_prefix(&joined) {
             return Some((at, true, value.parse().ok()));
@@ -30,7 +30,7 @@ fn position(args: &[OsString], flag: &str) -> Option<(usize, bool, Option<u64>)>
         let next = || args.get(at + 1).and_then(|next| next.to_string_lossy().parse().ok());
         (word == flag).then(|| (at, false, next()))
     });
-    found.last()
+    found.next_back()
 }
 
 /// What one trial says: whether it fits, and the memory it needs.
@@ -88,7 +88,7 @@ pub fn largest<E>(start: u64, room: u64, mut trial: impl FnMut(u64) -> Result<Tr
         next = guess(&points, room, found.tried.len())
             .unwrap_or_else(|| if high == u64::MAX { low.saturating_mul(2) } else { low + (high - low) / 2 });
         // Once in three trials the middle, so that a line that is not straight cannot make it crawl.
-        if found.tried.len() % 3 == 0 && high != u64::MAX && low > 0 {
+        if found.tried.len().is_multiple_of(3) && high != u64::MAX && low > 0 {
             next = low + (high - low) / 2;
         }
         next = next.clamp(least, most.max(least));
@@ -108,7 +108,8 @@ fn guess(points: &[(u64, u64)], room: u64, tried: usize) -> Option<u64> {
         return None;
     }
     let meets = x2 as f64 + (room as f64 - y2 as f64) / slope;
-    (meets >= 1.0).then(|| meets.floor() as u64 + u64::from(tried.is_multiple_of(2) && tried > 2))
+    (meets >= 1.0)
+        .then(|| (meets.floor() as u64).saturating_add(u64::from(tried.is_multiple_of(2) && tried > 2)))
 }
 
 #[cfg(test)]
@@ -172,6 +173,6 @@ mod tests {
 
     #[test]
     fn a_trial_that_fails_ends_the_search() {
-        assert_eq!(largest(4, 1, |value| Err::<Trial, u64>(value)), Err(4));
+        assert_eq!(largest(4, 1, Err::<Trial, u64>), Err(4));
     }
 }
