@@ -2,13 +2,19 @@
 //! driver: one card, as `OOMPH_PHANTOM` describes it, whose memory is handed out and counted, and on which every kernel
 //! succeeds at once without being run. PyTorch's own caching allocator works on it as on a real card.
 //!
-//! What is copied from the card is zeros. Libraries that bring their own runtime (cuBLAS, cuDNN) find no device.
+//! What is copied from the card is zeros. It answers for cuBLAS and cuDNN as well, which bring their own runtime and would
+//! find no device, and says so for the libraries that it does not answer for.
 #![allow(unsafe_code)]
 
+mod absent;
 mod card;
 mod code;
 mod copy;
+mod cublas;
+mod cublaslt;
+mod cudnn;
 mod driver;
+mod library;
 mod memory;
 mod order;
 mod properties;

@@ -1,6 +1,7 @@
 //! The card's memory: addresses that nothing lies behind, counted to the byte.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::card::card;
@@ -11,18 +12,48 @@ const END: u64 = 0x3f00_0000_0000;
 /// What the driver hands memory out in.
 const GRANULE: u64 = 2 << 20;
 
-/// What is handed out: length by address.
+/// What addresses are reserved in. On a real card each reservation lies below the one before, and what is handed out
+/// fills it from its beginning; PyTorch prefers the lower of two blocks of one size, so that is kept here.
+const RESERVATION: u64 = 32 << 20;
+
+/// What is handed out: length by address, and the reservations it lies in, newest last.
 struct Space {
     held: BTreeMap<u64, u64>,
-    next: u64,
+    reserved: Vec<Range<u64>>,
     used: u64,
 }
 
-static SPACE: Mutex<Space> = Mutex::new(Space { held: BTreeMap::new(), next: BASE, used: 0 });
+static SPACE: Mutex<Space> = Mutex::new(Space { held: BTreeMap::new(), reserved: Vec::new(), used: 0 });
 
 fn space() -> MutexGuard<'static, Space> {
     // A thread that died while it held the lock left whole numbers behind: each change is one assignment.
     SPACE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Space {
+    /// The first gap of this length in a reservation.
+    fn gap(&self, within: &Range<u64>, length: u64) -> Option<u64> {
+        let mut from = within.start;
+        for (address, held) in self.held.range(within.clone()) {
+            if address - from >= length {
+                break;
+            }
+            from = address + held;
+        }
+        (within.end.saturating_sub(from) >= length).then_some(from)
+    }
+
+    /// An address for this length: in the newest reservation with room, or in one below all others.
+    fn address(&mut self, length: u64) -> Option<u64> {
+        if let Some(address) = self.reserved.iter().rev().find_map(|within| self.gap(within, length)) {
+            return Some(address);
+        }
+        let end = self.reserved.last().map_or(END, |last| last.start);
+        let start =
+            end.checked_sub(length.checked_next_multiple_of(RESERVATION)?).filter(|start| *start >= BASE)?;
+        self.reserved.push(start..end);
+        Some(start)
+    }
 }
 
 /// Takes memory; `None` where the card has no more.
@@ -30,11 +61,10 @@ pub(crate) fn take(size: u64) -> Option<u64> {
     let length = size.max(1).checked_next_multiple_of(GRANULE)?;
     let mut space = space();
     let free = card().total.saturating_sub(card().context).saturating_sub(space.used);
-    if length > free || space.next.checked_add(length)? > END {
+    if length > free {
         return None;
     }
-    let address = space.next;
-    space.next += length;
+    let address = space.address(length)?;
     space.used += length;
     space.held.insert(address, length);
     Some(address)
@@ -72,6 +102,10 @@ mod tests {
         assert!(is_of_the_card(first));
         assert_eq!(info().0, total - (2 << 20));
         assert!(take(card().total).is_none());
+        let (beside, below) =
+            (take(20 << 20).expect("there is room"), take(12 << 20).expect("there is room"));
+        assert_eq!((beside - first, first - below), (2 << 20, 32 << 20));
+        assert!(give(beside) && give(below));
         assert!(give(first));
         assert!(!give(first));
         assert_eq!(info().0, total);

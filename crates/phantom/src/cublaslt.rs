@@ -1,0 +1,151 @@
+//! cuBLASLt. PyTorch allocates its workspace by its own settings, whatever an algorithm would need of it.
+
+use std::ffi::{c_int, c_void};
+
+use crate::code::{Code, SUCCESS, put};
+use crate::library::succeed;
+use crate::order;
+
+type Handle = *mut c_void;
+
+/// `cublasLtMatmulHeuristicResult_t`: eight words of the algorithm, its workspace, whether it works, waves, reserve.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Heuristic {
+    algorithm: [u64; 8],
+    workspace: usize,
+    state: c_int,
+    waves: f32,
+    reserved: [c_int; 4],
+}
+
+/// One algorithm, which needs no workspace.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    wanted: c_int,
+    results: *mut Heuristic,
+    count: *mut c_int,
+) -> Code {
+    if wanted < 1 || results.is_null() {
+        // CUBLAS_STATUS_INVALID_VALUE.
+        return 7;
+    }
+    // SAFETY: the caller's array of at least one result, and its pointer.
+    unsafe { put(results, Heuristic { waves: 1.0, ..Heuristic::default() }).max(put(count, 1)) }
+}
+
+/// An algorithm by its number: there is one.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoInit(
+    _: Handle,
+    _: c_int,
+    _: c_int,
+    _: c_int,
+    _: c_int,
+    _: c_int,
+    _: c_int,
+    _: c_int,
+    algorithm: *mut [u64; 8],
+) -> Code {
+    // SAFETY: the caller's pointer.
+    unsafe { put(algorithm, [0; 8]) }
+}
+
+/// What an algorithm needs: nothing.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoCheck(
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    algorithm: *const [u64; 8],
+    result: *mut Heuristic,
+) -> Code {
+    // SAFETY: null, or the caller's algorithm.
+    let algorithm = unsafe { algorithm.as_ref() }.copied().unwrap_or_default();
+    // SAFETY: the caller's pointer.
+    unsafe { put(result, Heuristic { algorithm, waves: 1.0, ..Heuristic::default() }) }
+}
+
+/// Every setting of an algorithm is zero.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoConfigGetAttribute(
+    _: Handle,
+    _: c_int,
+    at: *mut u8,
+    size: usize,
+    written: *mut usize,
+) -> Code {
+    // SAFETY: the caller's buffer of `size` bytes, and its pointer, either of which may be null.
+    unsafe {
+        if !at.is_null() {
+            at.write_bytes(0, size);
+        }
+        if !written.is_null() {
+            put(written, size);
+        }
+    }
+    SUCCESS
+}
+
+macro_rules! create {
+    ($($name:ident),* $(,)?) => { $(
+        /// A description that no other shares its handle with.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(at: *mut Handle) -> Code {
+            // SAFETY: the caller's pointer.
+            unsafe { put(at, order::handle() as Handle) }
+        }
+    )* };
+}
+
+create!(cublasLtMatmulDescCreate, cublasLtMatmulPreferenceCreate, cublasLtMatrixLayoutCreate);
+
+succeed!(
+    cublasLtMatmul,
+    cublasLtMatmulAlgoConfigSetAttribute,
+    cublasLtMatmulDescDestroy,
+    cublasLtMatmulDescSetAttribute,
+    cublasLtMatmulPreferenceDestroy,
+    cublasLtMatmulPreferenceSetAttribute,
+    cublasLtMatrixLayoutDestroy,
+    cublasLtMatrixLayoutSetAttribute,
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_algorithm_is_found_that_needs_no_workspace() {
+        assert_eq!(size_of::<Heuristic>(), 96);
+        let none = std::ptr::null_mut();
+        let mut results = [Heuristic { workspace: 7, ..Heuristic::default() }; 2];
+        let mut count = 0;
+        // SAFETY: an array and a variable of this function.
+        let code = unsafe {
+            cublasLtMatmulAlgoGetHeuristic(
+                none,
+                none,
+                none,
+                none,
+                none,
+                none,
+                none,
+                2,
+                results.as_mut_ptr(),
+                &raw mut count,
+            )
+        };
+        assert_eq!((code, count, results[0].workspace, results[1].workspace), (SUCCESS, 1, 0, 7));
+    }
+}

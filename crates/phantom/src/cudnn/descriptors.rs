@@ -1,0 +1,258 @@
+//! The descriptors of cuDNN's older interface, which remember what they are told.
+
+use std::ffi::c_int;
+
+use super::store::Store;
+use super::{BAD_PARAM, Handle, NOT_SUPPORTED, offer, put};
+use crate::code::{Code, SUCCESS};
+
+/// The shape of a tensor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tensor {
+    /// `cudnnDataType_t`.
+    pub(crate) data_type: c_int,
+    pub(crate) dims: Vec<i64>,
+    pub(crate) strides: Vec<i64>,
+}
+
+/// The shape of a filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(crate) data_type: c_int,
+    /// `cudnnTensorFormat_t`: 0 channels first, 1 channels last.
+    pub(crate) format: c_int,
+    pub(crate) dims: Vec<i64>,
+}
+
+/// How a filter moves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Movement {
+    pub(crate) pads: Vec<i64>,
+    pub(crate) strides: Vec<i64>,
+    pub(crate) dilations: Vec<i64>,
+    pub(crate) groups: i64,
+}
+
+static TENSORS: Store<Tensor> = Store::new();
+static FILTERS: Store<Filter> = Store::new();
+static MOVEMENTS: Store<Movement> = Store::new();
+/// Descriptors of which nothing is ever asked.
+static PLAIN: Store<()> = Store::new();
+
+/// A tensor's shape.
+pub(crate) fn tensor(handle: Handle) -> Option<Tensor> {
+    TENSORS.get(handle)
+}
+
+/// A filter's shape.
+pub(crate) fn filter(handle: Handle) -> Option<Filter> {
+    FILTERS.get(handle)
+}
+
+/// How a filter moves.
+pub(crate) fn movement(handle: Handle) -> Option<Movement> {
+    MOVEMENTS.get(handle)
+}
+
+/// Tells a tensor's descriptor its shape.
+pub(crate) fn describe(handle: Handle, shape: Tensor) -> Code {
+    if TENSORS.change(handle, |tensor| *tensor = shape) { SUCCESS } else { BAD_PARAM }
+}
+
+/// The dimensions that C gives as a count and an array of ints; cuDNN has at most eight.
+///
+/// # Safety
+/// `values` is null or points to `count` ints.
+pub(crate) unsafe fn ints(count: c_int, values: *const c_int) -> Vec<i64> {
+    let count = usize::try_from(count).unwrap_or(0).min(8);
+    if values.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the caller vouches for `count` ints, of which no more than that are read.
+    (0..count).map(|at| i64::from(unsafe { values.add(at).read_unaligned() })).collect()
+}
+
+/// Writes at most `room` dimensions where C wants them.
+///
+/// # Safety
+/// `at` is null or has room for `room` ints.
+unsafe fn write(at: *mut c_int, room: c_int, values: &[i64]) {
+    let room = usize::try_from(room).unwrap_or(0);
+    if at.is_null() {
+        return;
+    }
+    for (index, value) in values.iter().take(room).enumerate() {
+        // SAFETY: `index` is below `room`, for which the caller vouches.
+        unsafe { at.add(index).write_unaligned(c_int::try_from(*value).unwrap_or(c_int::MAX)) };
+    }
+}
+
+macro_rules! lifetime {
+    ($($create:ident, $destroy:ident, $store:ident;)*) => { $(
+        /// A descriptor that no other shares its handle with.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $create(at: *mut Handle) -> Code {
+            // SAFETY: the caller's pointer.
+            unsafe { put(at, $store.create(Default::default())) }
+        }
+
+        /// Forgets it.
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn $destroy(handle: Handle) -> Code {
+            $store.destroy(handle);
+            SUCCESS
+        }
+    )* };
+}
+
+lifetime! {
+    cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor, TENSORS;
+    cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor, FILTERS;
+    cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor, MOVEMENTS;
+    cudnnCreateActivationDescriptor, cudnnDestroyActivationDescriptor, PLAIN;
+    cudnnCreateCTCLossDescriptor, cudnnDestroyCTCLossDescriptor, PLAIN;
+    cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor, PLAIN;
+    cudnnCreatePoolingDescriptor, cudnnDestroyPoolingDescriptor, PLAIN;
+    cudnnCreateSpatialTransformerDescriptor, cudnnDestroySpatialTransformerDescriptor, PLAIN;
+}
+
+/// A tensor's shape.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudnnSetTensorNdDescriptor(
+    handle: Handle,
+    data_type: c_int,
+    count: c_int,
+    dims: *const c_int,
+    strides: *const c_int,
+) -> Code {
+    // SAFETY: the caller's arrays of `count` ints.
+    let (dims, strides) = unsafe { (ints(count, dims), ints(count, strides)) };
+    describe(handle, Tensor { data_type, dims, strides })
+}
+
+/// The shape as it was told.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudnnGetTensorNdDescriptor(
+    handle: Handle,
+    room: c_int,
+    data_type: *mut c_int,
+    count: *mut c_int,
+    dims: *mut c_int,
+    strides: *mut c_int,
+) -> Code {
+    let Some(shape) = tensor(handle) else { return BAD_PARAM };
+    // SAFETY: the caller's pointers, and its arrays of `room` ints.
+    unsafe {
+        write(dims, room, &shape.dims);
+        write(strides, room, &shape.strides);
+        offer(data_type, shape.data_type);
+        offer(count, c_int::try_from(shape.dims.len()).unwrap_or(0));
+    }
+    SUCCESS
+}
+
+/// A filter's shape.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudnnSetFilterNdDescriptor(
+    handle: Handle,
+    data_type: c_int,
+    format: c_int,
+    count: c_int,
+    dims: *const c_int,
+) -> Code {
+    // SAFETY: the caller's array of `count` ints.
+    let shape = Filter { data_type, format, dims: unsafe { ints(count, dims) } };
+    if FILTERS.change(handle, |filter| *filter = shape) { SUCCESS } else { BAD_PARAM }
+}
+
+/// The shape as it was told.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudnnGetFilterNdDescriptor(
+    handle: Handle,
+    room: c_int,
+    data_type: *mut c_int,
+    format: *mut c_int,
+    count: *mut c_int,
+    dims: *mut c_int,
+) -> Code {
+    let Some(shape) = filter(handle) else { return BAD_PARAM };
+    // SAFETY: the caller's pointers, and its array of `room` ints.
+    unsafe {
+        write(dims, room, &shape.dims);
+        offer(data_type, shape.data_type);
+        offer(format, shape.format);
+        offer(count, c_int::try_from(shape.dims.len()).unwrap_or(0));
+    }
+    SUCCESS
+}
+
+/// How a filter moves.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudnnSetConvolutionNdDescriptor(
+    handle: Handle,
+    count: c_int,
+    pads: *const c_int,
+    strides: *const c_int,
+    dilations: *const c_int,
+    mode: c_int,
+    _: c_int,
+) -> Code {
+    if !(0..=1).contains(&mode) {
+        return NOT_SUPPORTED;
+    }
+    // SAFETY: the caller's arrays of `count` ints.
+    let (pads, strides, dilations) =
+        unsafe { (ints(count, pads), ints(count, strides), ints(count, dilations)) };
+    let told = MOVEMENTS.change(handle, |it| {
+        *it = Movement { pads, strides, dilations, groups: it.groups.max(1) };
+    });
+    if told { SUCCESS } else { BAD_PARAM }
+}
+
+/// In how many groups the channels are.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cudnnSetConvolutionGroupCount(handle: Handle, groups: c_int) -> Code {
+    if MOVEMENTS.change(handle, |it| it.groups = i64::from(groups)) { SUCCESS } else { BAD_PARAM }
+}
+
+/// The mathematics changes no size that is answered here.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cudnnSetConvolutionMathType(_: Handle, _: c_int) -> Code {
+    SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tensor_remembers_its_shape() {
+        let mut handle = std::ptr::null_mut();
+        let (dims, strides) = ([2, 3, 4, 5], [60, 1, 15, 3]);
+        let (mut data_type, mut count, mut seen) = (9, 9, [0; 3]);
+        // SAFETY: pointers to variables and arrays of this function, with their lengths.
+        let codes = unsafe {
+            [
+                cudnnCreateTensorDescriptor(&raw mut handle),
+                cudnnSetTensorNdDescriptor(handle, 2, 4, dims.as_ptr(), strides.as_ptr()),
+                cudnnGetTensorNdDescriptor(
+                    handle,
+                    3,
+                    &raw mut data_type,
+                    &raw mut count,
+                    seen.as_mut_ptr(),
+                    std::ptr::null_mut(),
+                ),
+            ]
+        };
+        assert_eq!((codes, data_type, count, seen), ([SUCCESS; 3], 2, 4, [2, 3, 4]));
+        assert_eq!(
+            tensor(handle),
+            Some(Tensor { data_type: 2, dims: vec![2, 3, 4, 5], strides: vec![60, 1, 15, 3] })
+        );
+        assert_eq!(cudnnDestroyTensorDescriptor(handle), SUCCESS);
+        // SAFETY: as above; the handle stands for nothing any more.
+        let code = unsafe { cudnnSetTensorNdDescriptor(handle, 0, 4, dims.as_ptr(), strides.as_ptr()) };
+        assert_eq!(code, BAD_PARAM);
+    }
+}

@@ -1,0 +1,365 @@
+//! cuDNN's graph interface (`cudnnBackend…`): descriptors are bags of attributes that refer to one another. What a
+//! program builds is kept as it is built; the questions that lead to a plan are answered with one engine, and the
+//! plan's workspace comes from the operations it is for.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use super::store::Store;
+use super::{BAD_PARAM, Handle, attention, offer, put, unknown, workspaces};
+use crate::code::{Code, SUCCESS};
+use crate::cudnn::descriptors::Tensor;
+use crate::cudnn::problem::{Convolution, Direction};
+
+/// Numbers of cudnn_graph.h: kinds of descriptors, types of attributes, and the attributes that are looked at.
+mod number {
+    use std::ffi::c_int;
+
+    pub(super) const CONVOLUTION_FORWARD: c_int = 10;
+    pub(super) const CONVOLUTION_FILTER: c_int = 11;
+    pub(super) const CONVOLUTION_DATA: c_int = 12;
+    pub(super) const ENGINE: c_int = 2;
+    pub(super) const ENGINE_CONFIGURATION: c_int = 3;
+
+    pub(super) const TYPE_DESCRIPTOR: c_int = 15;
+
+    pub(super) const MOVES_DILATIONS: c_int = 102;
+    pub(super) const MOVES_STRIDES: c_int = 103;
+    pub(super) const MOVES_PADS: c_int = 105;
+    pub(super) const HEURISTIC_GRAPH: c_int = 201;
+    pub(super) const HEURISTIC_RESULTS: c_int = 202;
+    pub(super) const CONFIGURATION_ENGINE: c_int = 300;
+    pub(super) const CONFIGURATION_WORKSPACE: c_int = 303;
+    pub(super) const PLAN_CONFIGURATION: c_int = 401;
+    pub(super) const PLAN_WORKSPACE: c_int = 402;
+    pub(super) const GRAPH_OPERATIONS: c_int = 801;
+    pub(super) const GRAPH_ENGINES: c_int = 802;
+    pub(super) const TENSOR_TYPE: c_int = 901;
+    pub(super) const TENSOR_DIMENSIONS: c_int = 902;
+    pub(super) const TENSOR_STRIDES: c_int = 903;
+    pub(super) const ENGINE_GRAPH: c_int = 1300;
+    pub(super) const ENGINE_INDEX: c_int = 1301;
+
+    /// The attributes of a convolution's operation: movement, filter, input, output.
+    pub(super) const FORWARD: [c_int; 4] = [702, 703, 704, 705];
+    pub(super) const DATA: [c_int; 4] = [708, 709, 710, 711];
+    pub(super) const FILTER: [c_int; 4] = [714, 715, 716, 717];
+}
+
+/// What one attribute holds.
+#[derive(Clone, Debug)]
+enum Value {
+    /// Numbers, as their bytes lie in memory.
+    Plain(Vec<u8>),
+    /// Other descriptors, as they were when they were told.
+    Nodes(Vec<Arc<Node>>),
+}
+
+/// A descriptor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Node {
+    /// `cudnnBackendDescriptorType_t`.
+    pub(crate) kind: c_int,
+    attributes: BTreeMap<c_int, Value>,
+}
+
+static NODES: Store<Arc<Node>> = Store::new();
+
+impl Node {
+    /// The descriptors under an attribute.
+    fn nodes(&self, attribute: c_int) -> &[Arc<Self>] {
+        match self.attributes.get(&attribute) {
+            Some(Value::Nodes(nodes)) => nodes,
+            _ => &[],
+        }
+    }
+
+    /// The first descriptor under an attribute.
+    fn node(&self, attribute: c_int) -> Option<&Self> {
+        self.nodes(attribute).first().map(AsRef::as_ref)
+    }
+
+    /// The numbers under an attribute, each of eight bytes.
+    fn wide(&self, attribute: c_int) -> Vec<i64> {
+        match self.attributes.get(&attribute) {
+            Some(Value::Plain(bytes)) => bytes
+                .chunks_exact(8)
+                .filter_map(|eight| eight.try_into().ok().map(i64::from_ne_bytes))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The enumerator under an attribute.
+    fn enumerator(&self, attribute: c_int) -> Option<c_int> {
+        match self.attributes.get(&attribute) {
+            Some(Value::Plain(bytes)) => Some(c_int::from_ne_bytes(bytes.get(..4)?.try_into().ok()?)),
+            _ => None,
+        }
+    }
+
+    fn tensor(&self) -> Option<Tensor> {
+        Some(Tensor {
+            data_type: self.enumerator(number::TENSOR_TYPE)?,
+            dims: self.wide(number::TENSOR_DIMENSIONS),
+            strides: self.wide(number::TENSOR_STRIDES),
+        })
+    }
+
+    /// The convolution that an operation is, if it is one.
+    fn convolution(&self) -> Option<Convolution> {
+        let (direction, attributes) = match self.kind {
+            number::CONVOLUTION_FORWARD => (Direction::Forward, number::FORWARD),
+            number::CONVOLUTION_DATA => (Direction::Data, number::DATA),
+            number::CONVOLUTION_FILTER => (Direction::Filter, number::FILTER),
+            _ => return None,
+        };
+        let [moves, filter, input, output] = attributes.map(|attribute| self.node(attribute));
+        let moves = moves?;
+        Some(Convolution {
+            direction,
+            input: input?.tensor()?,
+            filter: filter?.tensor()?,
+            output: output?.tensor()?,
+            pads: moves.wide(number::MOVES_PADS),
+            strides: moves.wide(number::MOVES_STRIDES),
+            dilations: moves.wide(number::MOVES_DILATIONS),
+        })
+    }
+
+    /// What a graph of operations works in.
+    fn workspace_of_graph(&self) -> u64 {
+        let operations = self.nodes(number::GRAPH_OPERATIONS);
+        match operations.iter().find_map(|operation| operation.convolution()) {
+            Some(convolution) => workspaces::convolution::workspace(&convolution),
+            None => {
+                attention::workspace(&operations.iter().map(|operation| operation.kind).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// What a configured engine works in.
+    fn workspace_of_configuration(&self) -> u64 {
+        let graph =
+            self.node(number::CONFIGURATION_ENGINE).and_then(|engine| engine.node(number::ENGINE_GRAPH));
+        graph.map_or(0, Self::workspace_of_graph)
+    }
+
+    /// What an attribute is found to be: as it was told, or as the library would derive it.
+    fn answer(&self, attribute: c_int) -> Option<Value> {
+        if let Some(told) = self.attributes.get(&attribute) {
+            return Some(told.clone());
+        }
+        let wide = |number: u64| Value::Plain(number.to_ne_bytes().to_vec());
+        Some(match attribute {
+            number::HEURISTIC_RESULTS => {
+                let graph = self.nodes(number::HEURISTIC_GRAPH).to_vec();
+                let mut engine = Self { kind: number::ENGINE, ..Self::default() };
+                engine.attributes.insert(number::ENGINE_GRAPH, Value::Nodes(graph));
+                engine.attributes.insert(number::ENGINE_INDEX, wide(0));
+                let mut found = Self { kind: number::ENGINE_CONFIGURATION, ..Self::default() };
+                found.attributes.insert(number::CONFIGURATION_ENGINE, Value::Nodes(vec![Arc::new(engine)]));
+                Value::Nodes(vec![Arc::new(found)])
+            }
+            number::PLAN_WORKSPACE => {
+                wide(self.node(number::PLAN_CONFIGURATION).map_or(0, Self::workspace_of_configuration))
+            }
+            number::CONFIGURATION_WORKSPACE => wide(self.workspace_of_configuration()),
+            number::GRAPH_ENGINES => wide(1),
+            number::ENGINE_INDEX => wide(0),
+            // Choices and notes of an engine, of which it has none.
+            301 | 302 | 403 | 404 | 1302..=1306 => Value::Nodes(Vec::new()),
+            // Shared memory, of which every multiprocessor has enough.
+            304 => Value::Plain(vec![0; 4]),
+            // The plan in JSON: an empty one, with the end that C wants.
+            405 => Value::Plain(b"{}\0".to_vec()),
+            _ => return None,
+        })
+    }
+}
+
+/// Bytes of an element by `cudnnBackendAttributeType_t`.
+fn width(kind: c_int) -> usize {
+    match kind {
+        // Boolean, character.
+        2 | 24 => 1,
+        // Handle, 64-bit integer, double, pointer, descriptor.
+        0 | 3 | 5 | 6 | number::TYPE_DESCRIPTOR => 8,
+        // A fraction is two integers.
+        26 => 16,
+        // Enumerators, float, 32-bit integer.
+        _ => 4,
+    }
+}
+
+/// A descriptor of some kind.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudnnBackendCreateDescriptor(kind: c_int, at: *mut Handle) -> Code {
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, NODES.create(Arc::new(Node { kind, ..Node::default() }))) }
+}
+
+/// Forgets it; those that were told of it keep what they were told.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cudnnBackendDestroyDescriptor(handle: Handle) -> Code {
+    NODES.destroy(handle);
+    SUCCESS
+}
+
+/// Nothing is checked before its use.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cudnnBackendFinalize(handle: Handle) -> Code {
+    if NODES.get(handle).is_some() { SUCCESS } else { BAD_PARAM }
+}
+
+/// Nothing is computed.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cudnnBackendExecute(_: Handle, _: Handle, _: Handle) -> Code {
+    SUCCESS
+}
+
+/// Tells a descriptor one attribute.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudnnBackendSetAttribute(
+    handle: Handle,
+    attribute: c_int,
+    kind: c_int,
+    count: i64,
+    elements: *const u8,
+) -> Code {
+    let count = usize::try_from(count).unwrap_or(0);
+    if elements.is_null() && count > 0 {
+        return BAD_PARAM;
+    }
+    let mut bytes = vec![0; count * width(kind)];
+    if count > 0 {
+        // SAFETY: the caller's array of `count` elements of the type it names.
+        unsafe { elements.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
+    }
+    let value = if kind == number::TYPE_DESCRIPTOR {
+        let handles =
+            bytes.chunks_exact(8).filter_map(|eight| eight.try_into().ok().map(usize::from_ne_bytes));
+        Value::Nodes(handles.filter_map(|handle| NODES.get(handle as Handle)).collect())
+    } else {
+        Value::Plain(bytes)
+    };
+    let told = NODES.change(handle, |node| {
+        Arc::make_mut(node).attributes.insert(attribute, value);
+    });
+    if told { SUCCESS } else { BAD_PARAM }
+}
+
+/// Asks a descriptor for one attribute. Where it is descriptors, they are written into those that the caller made.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudnnBackendGetAttribute(
+    handle: Handle,
+    attribute: c_int,
+    kind: c_int,
+    wanted: i64,
+    count: *mut i64,
+    elements: *mut u8,
+) -> Code {
+    let Some(node) = NODES.get(handle) else { return BAD_PARAM };
+    let Some(value) = node.answer(attribute) else {
+        return unknown(&format!("attribute {attribute} of cuDNN's descriptor {}", node.kind));
+    };
+    let room = if elements.is_null() { 0 } else { usize::try_from(wanted).unwrap_or(0) };
+    let found = match &value {
+        Value::Plain(bytes) => {
+            let taken = bytes.len().min(room * width(kind));
+            if taken > 0 {
+                // SAFETY: the caller's array has room for `wanted` elements of the type it names.
+                unsafe { elements.copy_from_nonoverlapping(bytes.as_ptr(), taken) };
+            }
+            bytes.len() / width(kind)
+        }
+        Value::Nodes(nodes) => {
+            for (at, node) in nodes.iter().take(room).enumerate() {
+                // SAFETY: the caller's array of `wanted` descriptors that it made before.
+                let made = unsafe { elements.cast::<Handle>().add(at).read_unaligned() };
+                NODES.change(made, |held| *held = Arc::clone(node));
+            }
+            nodes.len()
+        }
+    };
+    // SAFETY: the caller's pointer, which may be null.
+    unsafe { offer(count, i64::try_from(found).unwrap_or(0)) };
+    SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(kind: c_int) -> Handle {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: a pointer to a variable of this function.
+        assert_eq!(unsafe { cudnnBackendCreateDescriptor(kind, &raw mut handle) }, SUCCESS);
+        handle
+    }
+
+    fn tell<T>(handle: Handle, attribute: c_int, kind: c_int, values: &[T]) {
+        // SAFETY: a slice with its length; `T` is as wide as `kind` says.
+        let code = unsafe {
+            cudnnBackendSetAttribute(handle, attribute, kind, values.len() as i64, values.as_ptr().cast())
+        };
+        assert_eq!(code, SUCCESS);
+    }
+
+    fn tensor(dims: &[i64]) -> Handle {
+        let handle = make(17);
+        tell(handle, number::TENSOR_TYPE, 1, &[2_i32]);
+        tell(handle, number::TENSOR_DIMENSIONS, 3, dims);
+        handle
+    }
+
+    #[test]
+    fn an_operation_keeps_the_shapes_of_descriptors_that_are_gone() {
+        let moves = make(1);
+        tell(moves, number::MOVES_STRIDES, 3, &[2_i64, 2]);
+        let (input, filter, output) = (tensor(&[8, 3, 9, 9]), tensor(&[4, 3, 1, 1]), tensor(&[8, 4, 5, 5]));
+        let operation = make(number::CONVOLUTION_FORWARD);
+        for (attribute, part) in number::FORWARD.into_iter().zip([moves, filter, input, output]) {
+            tell(operation, attribute, number::TYPE_DESCRIPTOR, &[part]);
+            cudnnBackendDestroyDescriptor(part);
+        }
+        let convolution =
+            NODES.get(operation).and_then(|node| node.convolution()).expect("it is a convolution");
+        assert_eq!(convolution.input.dims, [8, 3, 9, 9]);
+        assert_eq!(convolution.strides, [2, 2]);
+        assert_eq!((convolution.filter.data_type, convolution.output.dims), (2, vec![8, 4, 5, 5]));
+    }
+
+    #[test]
+    fn heuristics_find_one_engine_and_its_plan_has_a_workspace() {
+        let heuristics = make(4);
+        tell(heuristics, number::HEURISTIC_GRAPH, number::TYPE_DESCRIPTOR, &[make(15)]);
+        let configuration = make(number::ENGINE_CONFIGURATION);
+        let (mut count, mut size) = (0, [7_i64]);
+        let mut made = [configuration];
+        let plan = make(5);
+        // SAFETY: arrays and variables of this function, with their lengths.
+        unsafe {
+            let none = std::ptr::null_mut();
+            assert_eq!(cudnnBackendGetAttribute(heuristics, 202, 15, 0, &raw mut count, none), SUCCESS);
+            assert_eq!(count, 1);
+            let into = made.as_mut_ptr().cast();
+            assert_eq!(cudnnBackendGetAttribute(heuristics, 202, 15, 1, &raw mut count, into), SUCCESS);
+            tell(plan, number::PLAN_CONFIGURATION, number::TYPE_DESCRIPTOR, &[configuration]);
+            let into = size.as_mut_ptr().cast();
+            assert_eq!(
+                cudnnBackendGetAttribute(plan, number::PLAN_WORKSPACE, 3, 1, none.cast(), into),
+                SUCCESS
+            );
+            assert_eq!(
+                cudnnBackendGetAttribute(plan, 9999, 3, 1, none.cast(), into),
+                super::super::NOT_SUPPORTED
+            );
+        }
+        assert_eq!(size, [0]);
+        assert!(
+            NODES.get(configuration).is_some_and(|node| node.node(number::CONFIGURATION_ENGINE).is_some())
+        );
+    }
+}

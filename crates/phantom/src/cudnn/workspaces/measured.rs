@@ -1,0 +1,218 @@
+//! The table of measured convolutions, and which of them is nearest to another.
+
+use std::sync::OnceLock;
+
+use crate::cudnn::bytes_of;
+use crate::cudnn::problem::Convolution;
+
+/// What the table says of a convolution, without its batch; all that decides how near two are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Shape {
+    /// `cudnnDataType_t`.
+    pub(crate) data_type: i32,
+    pub(crate) channels_last: bool,
+    pub(crate) channels: u64,
+    /// Height and width, of input, kernel, stride, pads and dilation; what has more dimensions is laid out flat.
+    pub(crate) input: [u64; 2],
+    pub(crate) filters: u64,
+    pub(crate) kernel: [u64; 2],
+    pub(crate) stride: [u64; 2],
+    pub(crate) pad: [u64; 2],
+    pub(crate) dilation: [u64; 2],
+    pub(crate) groups: u64,
+    /// What is compared, once for all.
+    place: Place,
+}
+
+/// Where a shape lies among others.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Place {
+    /// What two shapes must agree in to be compared at all.
+    kind: [u8; 5],
+    /// What tells how far they are from one another: logarithms, weighted.
+    at: [f64; 9],
+}
+
+/// One measured convolution.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) shape: Shape,
+    pub(crate) batch: u64,
+    /// Bytes forward, of the input's gradient, of the filter's gradient, as far as they are known.
+    pub(crate) bytes: [Option<u64>; 3],
+}
+
+/// Whether channels do not fill whole units of 16 bytes.
+fn is_padded(channels: u64, data_type: i32) -> bool {
+    !channels.is_multiple_of(16 / bytes_of(data_type).clamp(1, 8))
+}
+
+impl Shape {
+    /// With its place among others.
+    fn placed(mut self) -> Self {
+        let (channels, filters) = (self.channels / self.groups.max(1), self.filters / self.groups.max(1));
+        let area = |sides: [u64; 2]| sides[0] * sides[1];
+        let grouping = match self.groups {
+            0 | 1 => 0,
+            groups if groups == self.channels => 2,
+            _ => 1,
+        };
+        let log = |number: u64| (number.max(1) as f64).log2();
+        let penalty = |is: bool| if is { 1.5 } else { 0.0 };
+        self.place = Place {
+            kind: [
+                u8::from(bytes_of(self.data_type) < 4),
+                u8::from(self.channels_last),
+                grouping,
+                u8::from(area(self.kernel) == 1),
+                u8::from(area(self.input) == 1),
+            ],
+            at: [
+                log(channels),
+                log(filters),
+                0.5 * log(area(self.input)),
+                log(area(self.kernel)),
+                2.0 * log(self.stride[0]),
+                2.0 * log(self.dilation[0]),
+                0.7 * log(self.groups),
+                penalty(is_padded(channels, self.data_type)),
+                penalty(is_padded(filters, self.data_type)),
+            ],
+        };
+        self
+    }
+
+    /// The shape of what is asked about.
+    pub(crate) fn of(asked: &Convolution) -> Self {
+        let sides = |dims: &[i64], missing: u64| {
+            let natural = |side: &i64| u64::try_from(*side).unwrap_or(0);
+            let (last, rest) =
+                dims.split_last().map_or((missing, &dims[..0]), |(last, rest)| (natural(last), rest));
+            [rest.iter().map(natural).product::<u64>(), last]
+        };
+        Self {
+            data_type: asked.input.data_type,
+            channels_last: asked.input.is_channels_last(),
+            channels: asked.input.dim(1),
+            input: sides(asked.input.dims.get(2..).unwrap_or(&[]), 1),
+            filters: asked.filter.dim(0),
+            kernel: sides(asked.filter.dims.get(2..).unwrap_or(&[]), 1),
+            stride: sides(&asked.strides, 1),
+            pad: sides(&asked.pads, 0),
+            dilation: sides(&asked.dilations, 1),
+            groups: asked.groups(),
+            place: Place::default(),
+        }
+        .placed()
+    }
+
+    /// How far another shape is; `None` where they cannot be compared.
+    fn distance(&self, other: &Self) -> Option<f64> {
+        if self.place.kind != other.place.kind {
+            return None;
+        }
+        let apart: f64 =
+            self.place.at.iter().zip(other.place.at).map(|(here, there)| (here - there).abs()).sum();
+        // Pads hardly matter; types of one width hardly differ; but what is equal in all is nearer.
+        let differs = f64::from(u8::from(self.pad != other.pad || self.kernel != other.kernel));
+        Some(apart + 0.2 * differs + 0.05 * f64::from(u8::from(self.data_type != other.data_type)))
+    }
+}
+
+/// Reads one line of the table: the shape, then its batches.
+pub(super) fn read(line: &str) -> Option<Vec<Measured>> {
+    let (shape, batches) = line.split_once(':')?;
+    let mut words = shape.split(' ');
+    let data_type = match words.next()? {
+        "fp32" => 0,
+        "fp16" => 2,
+        "bf16" => 9,
+        _ => return None,
+    };
+    let channels_last = words.next()? == "last";
+    let numbers: Vec<u64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let &[channels, height, width, filters, kh, kw, sh, sw, ph, pw, dh, dw, groups] = numbers.as_slice()
+    else {
+        return None;
+    };
+    let shape = Shape {
+        data_type,
+        channels_last,
+        channels,
+        input: [height, width],
+        filters,
+        kernel: [kh, kw],
+        stride: [sh, sw],
+        pad: [ph, pw],
+        dilation: [dh, dw],
+        groups,
+        place: Place::default(),
+    }
+    .placed();
+    let one = |batch: &str| {
+        let mut words = batch.split(' ');
+        let batch = words.next()?.parse().ok()?;
+        let mut bytes = [None; 3];
+        for known in &mut bytes {
+            let word = words.next()?;
+            if word != "-" {
+                *known = Some(word.parse().ok()?);
+            }
+        }
+        Some(Measured { shape: shape.clone(), batch, bytes })
+    };
+    batches.split(';').map(one).collect()
+}
+
+/// All that was measured, on an H200; other cards are answered with it too.
+fn table() -> &'static [Measured] {
+    static TABLE: OnceLock<Vec<Measured>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let lines = include_str!("h200.txt").lines().filter(|line| !line.starts_with('#'));
+        lines.filter_map(read).flatten().collect()
+    })
+}
+
+/// The measured convolutions that are nearest to this one and of which this direction is known, with their distances and
+/// bytes, nearest first.
+pub(crate) fn nearest(
+    shape: &Shape,
+    batch: u64,
+    direction: usize,
+    count: usize,
+) -> Vec<(f64, u64, &'static Measured)> {
+    let distance = |measured: &Measured| {
+        let apart = shape.distance(&measured.shape)?;
+        let batches = ((batch.max(1) as f64) / (measured.batch.max(1) as f64)).log2().abs();
+        // Another batch of the same shape tells more than the same batch of another shape.
+        Some(apart + batches * if apart < 0.1 { 0.5 } else { 1.0 })
+    };
+    let known = |measured: &'static Measured| {
+        Some((distance(measured)?, measured.bytes.get(direction).copied().flatten()?, measured))
+    };
+    let mut near: Vec<_> = table().iter().filter_map(known).collect();
+    near.sort_by(|one, other| one.0.total_cmp(&other.0));
+    near.truncate(count);
+    near
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        let lines = include_str!("h200.txt").lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(lines.filter(|line| read(line).is_none()).collect::<Vec<_>>(), Vec::<&str>::new());
+        assert!(table().len() > 18_000);
+    }
+
+    #[test]
+    fn a_measured_convolution_is_nearest_to_itself() {
+        for measured in table().iter().filter(|it| it.bytes[2].is_some()).step_by(97) {
+            let found = nearest(&measured.shape, measured.batch, 2, 1);
+            let [(distance, _, found)] = found.as_slice() else { panic!("one was asked for") };
+            assert_eq!((&found.shape, found.batch, *distance), (&measured.shape, measured.batch, 0.0));
+        }
+    }
+}
