@@ -1,0 +1,119 @@
+//! Memory: of the card, pinned, and copies between them.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use super::Handle;
+use crate::code::{self, Code, INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, put};
+use crate::{copy, memory};
+
+/// Memory of the card.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaMalloc(at: *mut Handle, size: usize) -> Code {
+    match memory::take(size as u64) {
+        // SAFETY: the caller's pointer.
+        Some(address) => unsafe { put(at, address as Handle) },
+        None => code::fail(OUT_OF_MEMORY),
+    }
+}
+
+/// Gives it back.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cudaFree(address: Handle) -> Code {
+    if address.is_null() || memory::give(address as u64) { SUCCESS } else { code::fail(INVALID_VALUE) }
+}
+
+/// What is free, and all there is.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> Code {
+    let (now, all) = memory::info();
+    // SAFETY: the caller's pointers.
+    unsafe { put(free, now).max(put(total, all)) }
+}
+
+unsafe extern "C" {
+    fn aligned_alloc(alignment: usize, size: usize) -> Handle;
+    fn free(address: Handle);
+}
+
+/// Pinned memory is memory.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaHostAlloc(at: *mut Handle, size: usize, _: c_uint) -> Code {
+    let Some(size) = size.max(1).checked_next_multiple_of(4096) else { return code::fail(OUT_OF_MEMORY) };
+    // SAFETY: a power of two and a multiple of it, as aligned_alloc wants them.
+    let address = unsafe { aligned_alloc(4096, size) };
+    if address.is_null() {
+        return code::fail(OUT_OF_MEMORY);
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, address) }
+}
+
+/// Pinned memory, by its older name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaMallocHost(at: *mut Handle, size: usize) -> Code {
+    // SAFETY: passed on as it came.
+    unsafe { cudaHostAlloc(at, size, 0) }
+}
+
+/// Gives it back.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaFreeHost(address: Handle) -> Code {
+    // SAFETY: the caller has it from cudaHostAlloc above, or it is null.
+    unsafe { free(address) };
+    SUCCESS
+}
+
+/// Pinned memory has one address for both.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaHostGetDevicePointer(
+    at: *mut Handle,
+    address: Handle,
+    _: c_uint,
+) -> Code {
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, address) }
+}
+
+/// What kind of memory an address is: 0 not CUDA's, 2 the card's.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaPointerGetAttributes(at: *mut c_int, address: *const c_void) -> Code {
+    if at.is_null() {
+        return code::fail(INVALID_VALUE);
+    }
+    let of_the_card = memory::is_of_the_card(address as u64);
+    // SAFETY: cudaPointerAttributes is two ints and two pointers, in every version; the caller owns one.
+    unsafe {
+        at.write(if of_the_card { 2 } else { 0 });
+        at.add(1).write(0);
+        let pointers = at.add(2).cast::<*const c_void>();
+        pointers.write_unaligned(if of_the_card { address } else { std::ptr::null() });
+        pointers.add(1).write_unaligned(if of_the_card { std::ptr::null() } else { address });
+    }
+    SUCCESS
+}
+
+/// A copy, done at once.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaMemcpy(to: Handle, from: *const c_void, count: usize, _: c_int) -> Code {
+    // SAFETY: the caller's ranges.
+    unsafe { copy::copy(to, from, count) }
+}
+
+/// A copy, done at once as well.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaMemcpyAsync(
+    to: Handle,
+    from: *const c_void,
+    count: usize,
+    _: c_int,
+    _: Handle,
+) -> Code {
+    // SAFETY: the caller's ranges.
+    unsafe { copy::copy(to, from, count) }
+}
+
+/// A copy between cards, of which there is one.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cudaMemcpyPeerAsync() -> Code {
+    SUCCESS
+}
