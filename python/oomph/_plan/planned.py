@@ -39,17 +39,15 @@ class Planned:
 
     def before_torch(self) -> None:
         """What PyTorch reads from the environment as it is imported."""
-        # The phantom answers cuDNN's older functions; a compiled kernel cannot be run on it.
-        os.environ.setdefault("TORCH_CUDNN_V8_API_DISABLED", "1")
+        # A compiled kernel cannot be run on the phantom.
         os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
     def at_torch(self, torch: Any) -> None:
-        from . import attention, changes, refusals
+        from . import changes, refusals
         from .stage import Stage
 
         self._torch = torch
         tracebacks.clean()
-        attention.replace(torch)
         refusals.watch(torch, self.remarks)
         changes.apply(torch, self._changes, self.remarks)
         torch.cuda._lazy_call(self._at_cuda)

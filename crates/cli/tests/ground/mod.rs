@@ -42,7 +42,10 @@ impl Ground {
 
     /// `oomph …`, in the folder.
     pub(crate) fn oomph(&self, words: &[&str]) -> Command {
-        self.program(env!("CARGO_BIN_EXE_oomph"), words)
+        // Whoever runs the tests in the background, or under nohup, ignores signals that these tests send.
+        let mut command = self.program("env", &["--default-signal", env!("CARGO_BIN_EXE_oomph")]);
+        command.args(words);
+        command
     }
 
     /// The exit code, standard output and standard error of `oomph …`.

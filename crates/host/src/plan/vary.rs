@@ -85,10 +85,16 @@ pub fn largest<E>(start: u64, room: u64, mut trial: impl FnMut(u64) -> Result<Tr
         if least > most {
             break;
         }
-        next = guess(&points, room, found.tried.len())
-            .unwrap_or_else(|| if high == u64::MAX { low.saturating_mul(2) } else { low + (high - low) / 2 });
+        // What the line says is dismissed where a trial has shown it to be wrong: a job may complete with less than it
+        // would hold.
+        next = match guess(&points, room, found.tried.len()) {
+            Some(value) if value >= least => value,
+            _ if high != u64::MAX => low + (high - low) / 2,
+            _ if points.len() < 2 => low.saturating_mul(2),
+            _ => low + (low / 4).max(1),
+        };
         // Once in three trials the middle, so that a line that is not straight cannot make it crawl.
-        if found.tried.len().is_multiple_of(3) && high != u64::MAX && low > 0 {
+        if found.tried.len() % 3 == 0 && high != u64::MAX && low > 0 {
             next = low + (high - low) / 2;
         }
         next = next.clamp(least, most.max(least));
@@ -163,6 +169,16 @@ mod tests {
     fn a_straight_line_takes_few_trials() {
         let found = search(64, 15_000, |n| 1500 + 200 * n);
         assert_eq!((found.largest, found.tried.len() <= 5), (Some(67), true), "{:?}", found.tried);
+    }
+
+    #[test]
+    fn a_line_that_asks_for_more_than_is_needed_does_not_make_it_crawl() {
+        // It holds as much as it likes, and completes with three quarters of it.
+        let trial = |value: u64| -> Result<Trial, ()> {
+            Ok(Trial { fits: 75 * value + 100 <= 15_000, needs: 100 * value + 100 })
+        };
+        let found = largest(64, 15_000, trial).expect("trials do not fail");
+        assert_eq!((found.largest, found.tried.len() <= 12), (Some(198), true), "{:?}", found.tried);
     }
 
     #[test]
