@@ -94,7 +94,7 @@ pub fn largest<E>(start: u64, room: u64, mut trial: impl FnMut(u64) -> Result<Tr
             _ => low + (low / 4).max(1),
         };
         // Once in three trials the middle, so that a line that is not straight cannot make it crawl.
-        if found.tried.len() % 3 == 0 && high != u64::MAX && low > 0 {
+        if found.tried.len().is_multiple_of(3) && high != u64::MAX && low > 0 {
             next = low + (high - low) / 2;
         }
         next = next.clamp(least, most.max(least));
