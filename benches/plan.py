@@ -23,6 +23,9 @@ from typing import Any
 
 PEAKS = ("peak_requested", "peak_allocated", "peak_reserved")
 
+# Jobs with their peaks on a real card.
+JOBS = pathlib.Path(__file__).resolve().parent.parent / "python" / "tests" / "measured"
+
 
 def plan(oomph: str, job: str, words: list[str], gpu: str, python: str | None) -> dict[str, Any]:
     """Plans one job in a folder of its own: the answer, and what it took."""
@@ -53,8 +56,8 @@ def percentile(values: list[float], share: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--measured", type=pathlib.Path, required=True)
-    parser.add_argument("--job", type=pathlib.Path, required=True)
+    parser.add_argument("--measured", type=pathlib.Path, default=JOBS / "h200.jsonl")
+    parser.add_argument("--job", type=pathlib.Path, default=JOBS / "job.py")
     parser.add_argument("--gpu", default="H200")
     parser.add_argument("--oomph", default="target/release/oomph")
     parser.add_argument("--python")
