@@ -7,9 +7,6 @@ use oomph_trace::Bytes;
 use crate::results::ExplainResult;
 use crate::words;
 
-/// How many classes are named; the smallest of the others are summed up.
-const CLASSES: usize = 6;
-
 /// A part of the card that PyTorch does not hold: its style in the page, its size, and what it is.
 pub(crate) type Part = (&'static str, Bytes, String);
 
@@ -57,15 +54,6 @@ pub(crate) fn by_class(classes: &ByClass) -> Vec<(Bytes, &'static str)> {
     let rank = |class: Class| (class == Class::Rounding, class == Class::Other);
     let mut shown = classes.clone();
     shown.sort_by_key(|(class, bytes)| (rank(*class), std::cmp::Reverse(*bytes), *class));
-    while shown.len() > CLASSES {
-        let named = |(class, _): &(Class, Bytes)| !matches!(class, Class::Rounding | Class::Other);
-        let Some(smallest) = shown.iter().rposition(named) else { break };
-        let (_, bytes) = shown.remove(smallest);
-        match shown.iter_mut().find(|(class, _)| *class == Class::Other) {
-            Some(other) => other.1 += bytes,
-            None => shown.insert(smallest, (Class::Other, bytes)),
-        }
-    }
     shown.into_iter().map(|(class, bytes)| (bytes, class.name())).collect()
 }
 
@@ -74,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_beyond_the_sixth_are_summed_up() {
+    fn classes_are_shown_largest_first_and_rounding_last() {
         let all: ByClass = Class::ALL.into_iter().zip(1..).map(|(class, n)| (class, Bytes(n))).collect();
         let names = |classes: &ByClass| -> Vec<(u64, &str)> {
             by_class(classes).into_iter().map(|(bytes, name)| (bytes.0, name)).collect()
@@ -84,13 +72,14 @@ mod tests {
             (6, "activations"),
             (5, "workspaces"),
             (4, "buffers"),
-            (14, "other"),
+            (3, "optimizer state"),
+            (2, "gradients"),
+            (1, "weights"),
+            (8, "other"),
             (9, "rounding"),
         ];
         assert_eq!(names(&all), expected);
         assert_eq!(names(&all[..3].to_vec()), [(3, "optimizer state"), (2, "gradients"), (1, "weights")]);
         assert_eq!(names(&all[7..].to_vec()), []);
-        let seven: ByClass = all[..7].to_vec();
-        assert_eq!(names(&seven)[5], (3, "other"));
     }
 }
