@@ -44,7 +44,6 @@ class Record:
     """A recording: under way inside `with`, and there to be explained after it."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._is_named = path is not None
         self.path = os.fspath(path) if path is not None else os.path.join(tempfile.mkdtemp("-oomph"), "record.pickle")
         self._began = False
 

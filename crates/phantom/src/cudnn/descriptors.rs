@@ -87,6 +87,7 @@ unsafe fn write(at: *mut c_int, room: c_int, values: &[i64]) {
     }
 }
 
+/// The functions that make and forget descriptors of a store.
 macro_rules! lifetime {
     ($($create:ident, $destroy:ident, $store:ident;)*) => { $(
         /// A descriptor that no other shares its handle with.
@@ -104,6 +105,8 @@ macro_rules! lifetime {
         }
     )* };
 }
+
+pub(super) use lifetime;
 
 lifetime! {
     cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor, TENSORS;

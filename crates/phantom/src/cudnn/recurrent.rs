@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::descriptors::{Tensor, describe};
+use super::descriptors::{Tensor, describe, lifetime};
 use super::store::Store;
 use super::{BAD_PARAM, Handle, bytes_of, offer, put, size};
 use crate::code::{Code, SUCCESS};
@@ -122,24 +122,6 @@ impl Network {
         let workspace = (grows + self.elements() * width / 2).saturating_sub(5 * states).max(least);
         (workspace, if training { kept * states } else { 0 })
     }
-}
-
-macro_rules! lifetime {
-    ($($create:ident, $destroy:ident, $store:ident;)*) => { $(
-        /// A descriptor that no other shares its handle with.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $create(at: *mut Handle) -> Code {
-            // SAFETY: the caller's pointer.
-            unsafe { put(at, $store.create(Default::default())) }
-        }
-
-        /// Forgets it.
-        #[unsafe(no_mangle)]
-        pub(crate) extern "C" fn $destroy(handle: Handle) -> Code {
-            $store.destroy(handle);
-            SUCCESS
-        }
-    )* };
 }
 
 lifetime! {
