@@ -5,7 +5,8 @@
 
 use std::ffi::c_void;
 
-use crate::code::{self, Code, SUCCESS};
+use crate::code::{self, Code};
+use crate::library::succeed;
 
 mod device;
 mod queue;
@@ -14,15 +15,6 @@ mod storage;
 pub(crate) use device::{cudaDriverGetVersion, write_text};
 
 type Handle = *mut c_void;
-
-/// Functions that have nothing to do: they take what they are given and succeed.
-macro_rules! succeed {
-    ($($name:ident),* $(,)?) => { $(
-        /// Succeeds at once.
-        #[unsafe(no_mangle)]
-        pub(crate) extern "C" fn $name() -> Code { SUCCESS }
-    )* };
-}
 
 /// Functions that a phantom cannot serve.
 macro_rules! refuse {
