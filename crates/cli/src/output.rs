@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use oomph_report::json;
 use oomph_report::text::Colour;
 
 use crate::args::{Common, When};
@@ -17,6 +18,22 @@ pub(crate) fn write(text: &str, common: &Common) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// Writes results, one for each device, as text or as one document of JSON.
+pub(crate) fn results<T>(
+    results: &[T],
+    common: &Common,
+    json: impl Fn(&T) -> json::Value,
+    text: impl Fn(&T, Colour) -> String,
+) -> Result<()> {
+    let shown = if common.json {
+        json::document(results.iter().map(json).collect())
+    } else {
+        let colour = colour(common);
+        results.iter().map(|result| text(result, colour)).collect::<Vec<String>>().join("\n")
+    };
+    write(&shown, common)
 }
 
 /// Writes a file, which must not exist unless `force` is given.
@@ -63,16 +80,9 @@ fn colour_for(common: &Common, is_terminal: bool) -> Colour {
 }
 
 /// Whether somebody pipes something into us, or redirects a file: a terminal and /dev/null are neither.
-#[cfg(unix)]
 pub(crate) fn is_piped_into() -> bool {
     use std::os::unix::fs::FileTypeExt;
     std::fs::metadata("/dev/stdin").is_ok_and(|given| given.is_file() || given.file_type().is_fifo())
-}
-
-/// Where that cannot be told, nobody does.
-#[cfg(not(unix))]
-pub(crate) fn is_piped_into() -> bool {
-    false
 }
 
 /// One line on standard error.

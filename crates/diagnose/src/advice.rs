@@ -43,12 +43,7 @@ impl How {
 
 /// What helps against this cause, what helps most first, and what people try in vain. Nothing without a failure: then
 /// nobody asked.
-pub fn against(
-    cause: Option<Cause>,
-    recording: &Recording<'_>,
-    moment: &Moment,
-    steps: &Steps,
-) -> Vec<Advice> {
+pub fn against(cause: Option<Cause>, recording: &Recording, moment: &Moment, steps: &Steps) -> Vec<Advice> {
     let (Some(cause), Some(failed), Some(ceiling)) = (cause, moment.failed, recording.ceiling()) else {
         return Vec::new();
     };

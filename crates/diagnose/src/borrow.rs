@@ -50,12 +50,12 @@ impl Borrowed {
 }
 
 /// Finds a stack for each request that was made while none were recorded. Nothing without marks and spans.
-pub fn stacks(recording: &Recording<'_>, phases: &Phases) -> Borrowed {
+pub fn stacks(recording: &Recording, phases: &Phases) -> Borrowed {
     let Some(sidecar) = recording.snapshot.sidecar.as_ref().filter(|sidecar| !sidecar.stacks.is_empty())
     else {
         return Borrowed::default();
     };
-    let events = &recording.trace.events;
+    let events = &recording.trace().events;
     let spans = Spans::new(&sidecar.stacks);
     let is_recorded = |event: EventIdx| spans.hold(events[event.index()].time_us);
     let runs = runs(recording, phases);
@@ -139,8 +139,8 @@ pub(crate) struct Pair {
 }
 
 /// The runs of a recording.
-pub(crate) fn runs(recording: &Recording<'_>, phases: &Phases) -> Vec<Run> {
-    let events = &recording.trace.events;
+pub(crate) fn runs(recording: &Recording, phases: &Phases) -> Vec<Run> {
+    let events = &recording.trace().events;
     let stretches = phases.stretches();
     let mut nth: FxHashMap<(u64, Phase), usize> = FxHashMap::default();
     let mut runs = Vec::with_capacity(stretches.len());

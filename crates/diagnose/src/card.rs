@@ -28,13 +28,13 @@ pub struct Beside {
 ///
 /// At a failure the event says what the driver had left. Otherwise the recorder's last look at the card tells what is
 /// outside of PyTorch, which hardly changes.
-pub fn at(recording: &Recording<'_>, moment: &Moment) -> Option<Beside> {
+pub fn at(recording: &Recording, moment: &Moment) -> Option<Beside> {
     let sidecar = recording.snapshot.sidecar.as_ref()?;
-    let card = sidecar.card(recording.trace.device)?;
+    let card = sidecar.card(recording.trace().device)?;
     let held = moment.counters.reserved;
     let total = card.total?.max(held);
     let failure =
-        recording.trace.events.get(moment.event.index()).filter(|event| event.action == Action::Oom);
+        recording.trace().events.get(moment.event.index()).filter(|event| event.action == Action::Oom);
     let outside = match failure {
         Some(event) => total.saturating_sub(held).saturating_sub(event.device_free()),
         None => total.saturating_sub(card.free?).saturating_sub(card.stats.reserved?),

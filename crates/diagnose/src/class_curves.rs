@@ -19,7 +19,7 @@ pub struct ClassCurves {
 /// The curves from one event to another, in at most `most` columns. What was asked for is counted, not what rounding
 /// added. `None` where the recording does not tell classes.
 pub fn between(
-    recording: &Recording<'_>,
+    recording: &Recording,
     phases: &Phases,
     from: EventIdx,
     to: EventIdx,

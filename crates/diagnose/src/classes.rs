@@ -90,10 +90,10 @@ pub(crate) struct Classes {
 
 impl Classes {
     /// `None` where the recording has neither marks nor samples.
-    pub(crate) fn find(recording: &Recording<'_>, phases: &Phases) -> Option<Classes> {
+    pub(crate) fn find(recording: &Recording, phases: &Phases) -> Option<Classes> {
         let sidecar = recording.snapshot.sidecar.as_ref()?;
         let samples: Vec<Classed> = {
-            let on_device = |entry: &&Classed| i64::from(entry.device) == i64::from(recording.trace.device);
+            let on_device = |entry: &&Classed| i64::from(entry.device) == i64::from(recording.trace().device);
             let mut samples: Vec<Classed> = sidecar.classes.iter().filter(on_device).copied().collect();
             samples.sort_by_key(|entry| entry.time_us);
             samples
@@ -154,9 +154,9 @@ impl Classes {
 
 /// The class of each allocation that was alive at the address of a sample at its time; of several samples the last
 /// counts. The samples are in order of their times.
-fn sampled(recording: &Recording<'_>, samples: &[Classed]) -> Vec<Option<Class>> {
+fn sampled(recording: &Recording, samples: &[Classed]) -> Vec<Option<Class>> {
     let program = &recording.program;
-    let events = &recording.trace.events;
+    let events = &recording.trace().events;
     let mut classes = vec![None; program.allocs as usize];
     let mut live: FxHashMap<Addr, (AllocId, Bytes)> = FxHashMap::default();
     let mut early = program.initial_allocs.iter();
@@ -219,7 +219,7 @@ struct Lives<'a> {
 }
 
 impl<'a> Lives<'a> {
-    fn of(recording: &Recording<'_>, phases: &'a Phases) -> Lives<'a> {
+    fn of(recording: &Recording, phases: &'a Phases) -> Lives<'a> {
         let mut died = vec![None; recording.program.allocs as usize];
         let mut failure = None;
         for op in &recording.program.ops {
@@ -253,7 +253,7 @@ impl<'a> Lives<'a> {
 
 /// Gradients are made anew in every step and gone before most samples: a step without any has those of its
 /// counterpart.
-fn lend_gradients(recording: &Recording<'_>, phases: &Phases, sampled: &[Option<Class>], of: &mut [Class]) {
+fn lend_gradients(recording: &Recording, phases: &Phases, sampled: &[Option<Class>], of: &mut [Class]) {
     let requests = recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc);
     let allocs: FxHashMap<_, _> = requests.map(|op| (op.event, op.alloc.0 as usize)).collect();
     let sample = |event| allocs.get(&event).and_then(|alloc| sampled[*alloc]);
@@ -281,7 +281,7 @@ mod tests {
 
     fn classes(sampled: u64) -> Vec<Class> {
         let snapshot = Job { events: 30_000, sampled: Some(sampled), ..Job::default() }.record();
-        let recording = Recording::understand(&snapshot, &snapshot.traces[0], Known::default());
+        let recording = Recording::understand(snapshot.clone(), 0, Known::default());
         Classes::find(&recording, &Phases::of(&recording)).map(|found| found.of).unwrap_or_default()
     }
 
@@ -289,7 +289,7 @@ mod tests {
     fn what_an_optimizer_keeps_is_its_state_without_any_sample() {
         let mut snapshot = Job { events: 30_000, sampled: Some(7), ..Job::default() }.record();
         let of = |snapshot: &Snapshot| {
-            let recording = Recording::understand(snapshot, &snapshot.traces[0], Known::default());
+            let recording = Recording::understand(snapshot.clone(), 0, Known::default());
             Classes::find(&recording, &Phases::of(&recording)).map(|found| found.of).unwrap_or_default()
         };
         let whole = of(&snapshot);

@@ -71,7 +71,7 @@ pub struct Explanation {
 
 /// Explains a recording. `evaluate` replays each of the settings under the search's limit; it is handed in so that
 /// the caller may use all its cores.
-pub fn explain(recording: &Recording<'_>, evaluate: &dyn Fn(&Search<'_>) -> Vec<Candidate>) -> Explanation {
+pub fn explain(recording: &Recording, evaluate: &dyn Fn(&Search<'_>) -> Vec<Candidate>) -> Explanation {
     let mut places = Places::new(recording);
     let steps = steps::find(recording, &mut places);
     let ooms = ooms(recording, &steps, &places);
@@ -109,11 +109,11 @@ pub fn explain(recording: &Recording<'_>, evaluate: &dyn Fn(&Search<'_>) -> Vec<
     }
 }
 
-fn ooms(recording: &Recording<'_>, steps: &Steps, places: &Places<'_>) -> Vec<Oom> {
+fn ooms(recording: &Recording, steps: &Steps, places: &Places<'_>) -> Vec<Oom> {
     let failed = recording.program.ops.iter().filter(|op| op.kind == OpKind::AllocFailed);
     failed
         .map(|op| {
-            let event = &recording.trace.events[op.event.index()];
+            let event = &recording.trace().events[op.event.index()];
             debug_assert_eq!(event.action, Action::Oom);
             Oom {
                 event: op.event,
@@ -129,16 +129,16 @@ fn ooms(recording: &Recording<'_>, steps: &Steps, places: &Places<'_>) -> Vec<Oo
 
 /// The line of a failure: of its own stack, else of the one that the recorder walked when it saw it, else of one that
 /// another step lends.
-fn place_of_failure(recording: &Recording<'_>, event: EventIdx, places: &Places<'_>) -> Option<Place> {
-    let entry = &recording.trace.events[event.index()];
-    let lined = |stack: Option<StackId>| stack.and_then(|stack| place::place(recording.snapshot, stack));
+fn place_of_failure(recording: &Recording, event: EventIdx, places: &Places<'_>) -> Option<Place> {
+    let entry = &recording.trace().events[event.index()];
+    let lined = |stack: Option<StackId>| stack.and_then(|stack| place::place(&recording.snapshot, stack));
     lined(entry.stack).or_else(|| seen(recording, entry.time_us)).or_else(|| lined(places.stack(event)))
 }
 
 /// The line of the failure that the recorder saw nearest to this time on the recording's card.
-fn seen(recording: &Recording<'_>, time_us: u64) -> Option<Place> {
+fn seen(recording: &Recording, time_us: u64) -> Option<Place> {
     let sidecar = recording.snapshot.sidecar.as_ref()?;
-    let here = sidecar.ooms.iter().filter(|oom| i64::from(oom.device) == i64::from(recording.trace.device));
+    let here = sidecar.ooms.iter().filter(|oom| i64::from(oom.device) == i64::from(recording.trace().device));
     let walked = here.filter(|oom| !oom.frames.is_empty());
     place::place_seen(&walked.min_by_key(|oom| oom.time_us.abs_diff(time_us))?.frames)
 }

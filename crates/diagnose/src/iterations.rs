@@ -30,7 +30,7 @@ struct Kind {
 /// iteration divides the run into parts that all hold the same kinds; one that is made once a layer does not, since
 /// the backward pass and the optimizer come only after the last layer. So the division is taken whose parts hold the
 /// most of the recurring kinds, and of those about as good the finest.
-pub(crate) fn starts(recording: &Recording<'_>) -> Vec<EventIdx> {
+pub(crate) fn starts(recording: &Recording) -> Vec<EventIdx> {
     let (events, kinds, sequence) = recurring_kinds(recording);
     if kinds.len() < 2 {
         // One request repeated is a list being filled, not an iteration of a job.
@@ -59,14 +59,14 @@ pub(crate) fn starts(recording: &Recording<'_>) -> Vec<EventIdx> {
 }
 
 /// The kinds that recur over much of the run; and of each request of such a kind, in order, its event and its kind.
-fn recurring_kinds(recording: &Recording<'_>) -> (Vec<EventIdx>, Vec<Kind>, Vec<u32>) {
+fn recurring_kinds(recording: &Recording) -> (Vec<EventIdx>, Vec<Kind>, Vec<u32>) {
     let requests = recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc);
     let by_stack = !stacks_are_sampled(recording);
     let mut ids: FxHashMap<(u8, u64), u32> = FxHashMap::default();
     let mut kinds: Vec<Kind> = Vec::new();
     let mut sequence: Vec<(EventIdx, u32)> = Vec::new();
     for op in requests {
-        let entry = &recording.trace.events[op.event.index()];
+        let entry = &recording.trace().events[op.event.index()];
         let key = entry.stack.filter(|_| by_stack).map_or((1, entry.size.0), |stack| (0, u64::from(stack.0)));
         let id = *ids.entry(key).or_insert_with(|| {
             kinds.push(Kind { count: 0, first: op.event, last: op.event });
@@ -92,13 +92,13 @@ fn recurring_kinds(recording: &Recording<'_>) -> (Vec<EventIdx>, Vec<Kind>, Vec<
 }
 
 /// Whether some requests lack a stack only because none were recorded at that time: then stacks tell no kinds apart.
-fn stacks_are_sampled(recording: &Recording<'_>) -> bool {
+fn stacks_are_sampled(recording: &Recording) -> bool {
     let Some(sidecar) = recording.snapshot.sidecar.as_ref().filter(|sidecar| !sidecar.stacks.is_empty())
     else {
         return false;
     };
     let spans = Spans::new(&sidecar.stacks);
-    recording.trace.events.iter().any(|event| event.action == Action::Alloc && !spans.hold(event.time_us))
+    recording.trace().events.iter().any(|event| event.action == Action::Alloc && !spans.hold(event.time_us))
 }
 
 /// The share of the kinds that a part of the run holds, on average, if it is divided before each `anchor`.

@@ -78,7 +78,7 @@ pub struct Layout {
 }
 
 /// The layout at `moment`, which is one of the recording's, in at most about `most` pieces.
-pub fn at(recording: &Recording<'_>, moment: &Moment, most: usize) -> Layout {
+pub fn at(recording: &Recording, moment: &Moment, most: usize) -> Layout {
     let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
     while run.peek().is_some_and(|op| op.event <= moment.event) {
         run.step();
@@ -161,7 +161,7 @@ struct Holders {
 }
 
 impl Holders {
-    fn new(recording: &Recording<'_>, moment: &Moment, run: &Run<'_, SimulatedDevice>) -> Holders {
+    fn new(recording: &Recording, moment: &Moment, run: &Run<'_, SimulatedDevice>) -> Holders {
         let mut places = Places::new(recording);
         let stacks = birth_stacks(recording, &places);
         let lines = moment.holders.iter().enumerate();

@@ -3,7 +3,7 @@
 //! In reading order: steps and phases as recorded, the lines memory is attributed to, what it was for, one moment of a
 //! run and the card at it, its iterations, the rules over them,
 //! the search over settings, and the verdict made of all; what a chart and a map of a run show; then the reports of
-//! runs that left only text.
+//! runs that left only text; last, what each verb finds.
 
 pub mod phases;
 
@@ -36,3 +36,5 @@ pub mod class_curves;
 pub mod layout;
 
 pub mod message;
+
+pub mod results;

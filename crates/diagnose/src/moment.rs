@@ -79,7 +79,7 @@ pub struct Failed {
 ///
 /// `step`: where the step under way began.
 pub(crate) fn at(
-    recording: &Recording<'_>,
+    recording: &Recording,
     places: &mut Places<'_>,
     event: EventIdx,
     step: Option<EventIdx>,
@@ -113,14 +113,14 @@ pub(crate) fn at(
 }
 
 /// What was in use at `event`, by what it was for.
-pub(crate) fn classes_at(recording: &Recording<'_>, event: EventIdx, classes: &Classes) -> ByClass {
+pub(crate) fn classes_at(recording: &Recording, event: EventIdx, classes: &Classes) -> ByClass {
     let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
     while run.peek().is_some_and(|op| op.event <= event) && run.step().is_some() {}
     classes.at(&run)
 }
 
 /// The active bytes of allocations made at or after `start`.
-fn since(recording: &Recording<'_>, run: &Run<'_, SimulatedDevice>, start: EventIdx) -> Bytes {
+fn since(recording: &Recording, run: &Run<'_, SimulatedDevice>, start: EventIdx) -> Bytes {
     let made = recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc && op.event >= start);
     let blocks = made.filter_map(|op| run.blocks()[op.alloc.0 as usize]).map(|id| run.torch().block(id));
     let live = blocks.filter(|block| matches!(block.state, State::Allocated | State::PendingFree));
@@ -154,11 +154,7 @@ fn largest(run: &Run<'_, SimulatedDevice>) -> Bytes {
     live.map(|block| block.size).max().unwrap_or_default()
 }
 
-fn holders(
-    recording: &Recording<'_>,
-    run: &Run<'_, SimulatedDevice>,
-    places: &mut Places<'_>,
-) -> Vec<Holder> {
+fn holders(recording: &Recording, run: &Run<'_, SimulatedDevice>, places: &mut Places<'_>) -> Vec<Holder> {
     let stacks = birth_stacks(recording, places);
     let mut sums: Vec<(Bytes, usize)> = Vec::new();
     for (alloc, block) in run.blocks().iter().enumerate() {
@@ -188,14 +184,14 @@ fn holders(
 }
 
 /// The stack that asked for each allocation, by its number.
-pub(crate) fn birth_stacks(recording: &Recording<'_>, places: &Places<'_>) -> Vec<Option<StackId>> {
+pub(crate) fn birth_stacks(recording: &Recording, places: &Places<'_>) -> Vec<Option<StackId>> {
     let program = &recording.program;
     let mut stacks = vec![None; program.allocs as usize];
     for op in program.ops.iter().filter(|op| op.kind == OpKind::Alloc) {
         stacks[op.alloc.0 as usize] = places.stack(op.event);
     }
     // What was there before the first event has a stack only if it is still there at the end.
-    let survivors = recording.trace.segments.iter().flat_map(|segment| &segment.blocks);
+    let survivors = recording.trace().segments.iter().flat_map(|segment| &segment.blocks);
     let survivors: rustc_hash::FxHashMap<_, _> = survivors
         .filter(|block| block.state != BlockState::Free)
         .map(|block| (block.addr, block.stack))

@@ -49,7 +49,7 @@ pub struct Phases {
 
 impl Phases {
     /// The stretches of this device's events.
-    pub fn of(recording: &Recording<'_>) -> Phases {
+    pub fn of(recording: &Recording) -> Phases {
         let marks = recording.snapshot.sidecar.as_ref().map_or(&[][..], |sidecar| &sidecar.marks);
         let mut marks = marks.to_vec();
         marks.sort_by_key(|mark| mark.time_us);
@@ -58,7 +58,7 @@ impl Phases {
             MarkKind::Backward | MarkKind::BackwardEnd | MarkKind::Optimizer | MarkKind::OptimizerEnd => true,
             MarkKind::Train | MarkKind::Eval => false,
         });
-        let times = recording.trace.events.iter().map(|event| event.time_us);
+        let times = recording.trace().events.iter().map(|event| event.time_us);
         Phases { stretches: stretches(&marks, times), trains }
     }
 

@@ -46,7 +46,7 @@ pub struct PlaceId(pub u32);
 /// The places of a recording; each stack is looked at once.
 #[derive(Debug)]
 pub struct Places<'a> {
-    recording: &'a Recording<'a>,
+    recording: &'a Recording,
     borrowed: Borrowed,
     places: Vec<Option<Place>>,
     of_stack: FxHashMap<StackId, PlaceId>,
@@ -58,7 +58,7 @@ impl<'a> Places<'a> {
     pub const UNRECORDED: PlaceId = PlaceId(0);
 
     /// No places yet.
-    pub fn new(recording: &'a Recording<'a>) -> Places<'a> {
+    pub fn new(recording: &'a Recording) -> Places<'a> {
         Places {
             recording,
             borrowed: borrow::stacks(recording, &Phases::of(recording)),
@@ -70,7 +70,7 @@ impl<'a> Places<'a> {
 
     /// The stack of an event: its own, or one that another step lends.
     pub fn stack(&self, event: EventIdx) -> Option<StackId> {
-        let own = self.recording.trace.events.get(event.index())?.stack;
+        let own = self.recording.trace().events.get(event.index())?.stack;
         own.or_else(|| self.borrowed.stack(event))
     }
 
@@ -85,7 +85,7 @@ impl<'a> Places<'a> {
         if let Some(id) = self.of_stack.get(&stack) {
             return *id;
         }
-        let id = place(self.recording.snapshot, stack).map_or(Places::UNRECORDED, |place| {
+        let id = place(&self.recording.snapshot, stack).map_or(Places::UNRECORDED, |place| {
             *self.of_line.entry(place.line.clone()).or_insert_with(|| {
                 self.places.push(Some(place));
                 PlaceId((self.places.len() - 1) as u32)

@@ -52,10 +52,10 @@ const OUTGROWN: u32 = 4;
 
 /// Where iterations begin, and what they are called. Marked steps are known; but where no optimizer ran for long, they
 /// show nothing, and what recurs between the marks is looked for.
-fn iterations(recording: &Recording<'_>, phases: &Phases) -> (Vec<EventIdx>, Vec<u64>) {
+fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64>) {
     let marked = if phases.trains() { phases.step_starts() } else { Vec::new() };
     let lengths = marked.windows(2).map(|pair| pair[1].0.0 - pair[0].0.0);
-    let last = marked.last().map_or(0, |(start, _)| recording.trace.events.len() as u32 - start.0);
+    let last = marked.last().map_or(0, |(start, _)| recording.trace().events.len() as u32 - start.0);
     let steady = lengths.max().is_some_and(|longest| last <= longest.saturating_mul(OUTGROWN));
     if steady {
         return marked.into_iter().unzip();
@@ -80,7 +80,7 @@ pub struct Growth {
 }
 
 /// Finds the iterations of a recording and whether its memory grows over them.
-pub fn find(recording: &Recording<'_>, places: &mut Places<'_>) -> Steps {
+pub fn find(recording: &Recording, places: &mut Places<'_>) -> Steps {
     let phases = Phases::of(recording);
     let (starts, numbers) = iterations(recording, &phases);
     if starts.len() < iterations::FEWEST {

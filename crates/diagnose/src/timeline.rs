@@ -40,8 +40,8 @@ pub struct Timeline {
 
 /// Replays the recording as it was. Each curve has at most `most` points: the events are put into equal buckets, of
 /// which the least, the greatest and the last value stay.
-pub fn of(recording: &Recording<'_>, most: usize) -> Timeline {
-    let events = recording.trace.events.len();
+pub fn of(recording: &Recording, most: usize) -> Timeline {
+    let events = recording.trace().events.len();
     let buckets = (most / 3).saturating_sub(1).max(1);
     let width = (events.div_ceil(buckets) as u32).max(1);
     let mut samplers = [(); 3].map(|()| Sampler::new(width));

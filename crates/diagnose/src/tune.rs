@@ -40,14 +40,14 @@ pub struct Candidate {
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
     /// The recording.
-    pub recording: &'a Recording<'a>,
+    pub recording: &'a Recording,
     /// What may be held; `None`: as much as it takes.
     pub limit: Option<Bytes>,
 }
 
 impl<'a> Search<'a> {
     /// A search under the limit of the recording, or the one given instead.
-    pub fn new(recording: &'a Recording<'a>, limit: Option<Bytes>) -> Search<'a> {
+    pub fn new(recording: &'a Recording, limit: Option<Bytes>) -> Search<'a> {
         Search { recording, limit: limit.or_else(|| recording.ceiling()) }
     }
 
@@ -145,6 +145,11 @@ impl<'a> Search<'a> {
     fn setup(&self, options: &Options, limit: Option<Bytes>) -> Setup {
         Setup { profile: self.recording.setup.profile, options: options.clone(), limit, capacity: None }
     }
+}
+
+/// The few settings that most often help, under the limit only, one after another.
+pub fn evaluate_shortlist(search: &Search<'_>) -> Vec<Candidate> {
+    search.shortlist().iter().map(|options| search.evaluate_at_limit(options)).collect()
 }
 
 /// Which candidate to recommend, as its place in the list whose first is the recorded setting; `None`: none helps.

@@ -18,7 +18,7 @@ fn fixture(name: &str) -> Snapshot {
 
 /// Settings are not what is asked about, so none is replayed.
 fn explained(snapshot: &Snapshot) -> Explanation {
-    let recording = Recording::understand(snapshot, &snapshot.traces[0], Known::default());
+    let recording = Recording::understand(snapshot.clone(), 0, Known::default());
     explain(&recording, &|_| Vec::new())
 }
 

@@ -71,8 +71,8 @@ fn both(name: &str, every: u64) -> (Snapshot, Snapshot) {
 fn lent(name: &str, every: u64) -> (usize, usize, usize) {
     let (whole, sampled) = both(name, every);
     let (known, unknown) = (
-        Recording::understand(&whole, &whole.traces[0], Known::default()),
-        Recording::understand(&sampled, &sampled.traces[0], Known::default()),
+        Recording::understand(whole.clone(), 0, Known::default()),
+        Recording::understand(sampled.clone(), 0, Known::default()),
     );
     let (mut truth, mut found) = (Places::new(&known), Places::new(&unknown));
     let (mut lost, mut got, mut wrong) = (0, 0, 0);
@@ -117,7 +117,7 @@ fn no_line_that_is_lent_is_wrong() {
 fn a_leak_is_found_at_the_same_lines() {
     let (whole, sampled) = both("leak-oom", 6);
     let explained = |snapshot: &Snapshot| {
-        let recording = Recording::understand(snapshot, &snapshot.traces[0], Known::default());
+        let recording = Recording::understand(snapshot.clone(), 0, Known::default());
         explain(&recording, &|_| Vec::new())
     };
     let (known, found) = (explained(&whole), explained(&sampled));

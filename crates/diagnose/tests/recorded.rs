@@ -11,7 +11,7 @@ use oomph_trace::sidecar::StorageClass;
 use oomph_trace::{Action, Bytes, Snapshot};
 
 fn explained(snapshot: &Snapshot) -> Explanation {
-    let recording = Recording::understand(snapshot, &snapshot.traces[0], Known::default());
+    let recording = Recording::understand(snapshot.clone(), 0, Known::default());
     assert!(recording.is_exact(), "{:?}", recording.fidelity.divergence);
     explain(&recording, &|_| Vec::new())
 }
@@ -113,12 +113,12 @@ fn classes_add_up_to_what_is_active_and_equal_what_the_job_owns() {
 #[test]
 fn classes_at_the_peak_add_up_too() {
     let snapshot = Job { ending: Ending::Complete, ..failing(Some(7)) }.record();
-    let recording = Recording::understand(&snapshot, &snapshot.traces[0], Known::default());
+    let recording = Recording::understand(snapshot.clone(), 0, Known::default());
     let found = explain(&recording, &|_| Vec::new());
     assert_eq!(found.peak_classes, found.moment.classes);
     assert_eq!(sum(found.peak_classes.as_ref().unwrap()), recording.peaks.active.bytes);
     let failed = failing(Some(7)).record();
-    let recording = Recording::understand(&failed, &failed.traces[0], Known::default());
+    let recording = Recording::understand(failed.clone(), 0, Known::default());
     let found = explain(&recording, &|_| Vec::new());
     assert_ne!(found.peak_classes, found.moment.classes);
     assert_eq!(sum(found.peak_classes.as_ref().unwrap()), recording.peaks.active.bytes);

@@ -25,10 +25,10 @@ fn fixture(name: &str) -> Snapshot {
 }
 
 fn explained(snapshot: &Snapshot) -> Explanation {
-    let recording = Recording::understand(snapshot, &snapshot.traces[0], Known::default());
+    let recording = Recording::understand(snapshot.clone(), 0, Known::default());
     assert!(recording.is_exact(), "{:?}", recording.fidelity.divergence);
     // No rule asks for replays unless a request failed.
-    let failed = recording.trace.events.iter().any(|event| event.action == Action::Oom);
+    let failed = recording.trace().events.iter().any(|event| event.action == Action::Oom);
     let evaluate = |search: &Search<'_>| -> Vec<Candidate> {
         let settings = if failed { search.shortlist() } else { Vec::new() };
         settings.iter().map(|options| search.evaluate_at_limit(options)).collect()

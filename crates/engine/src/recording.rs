@@ -1,6 +1,8 @@
 //! A recording understood: the program it ran, the settings and the limit it ran under, and how exactly a replay
 //! under those reproduces it. Everything that follows, follows from this.
 
+use std::sync::Arc;
+
 use oomph_trace::sidecar::Card;
 use oomph_trace::{Action, Bytes, EventIdx, Snapshot, Trace};
 
@@ -41,13 +43,13 @@ pub enum LimitSource {
     GarbageCollection,
 }
 
-/// One device's recording.
+/// One device's recording. Those of one file share its snapshot.
 #[derive(Clone, Debug)]
-pub struct Recording<'a> {
+pub struct Recording {
     /// The file.
-    pub snapshot: &'a Snapshot,
-    /// The device's part of it.
-    pub trace: &'a Trace,
+    pub snapshot: Arc<Snapshot>,
+    /// Which of the snapshot's traces is the device's.
+    place: usize,
     /// What the job did.
     pub program: Program,
     /// The allocator it ran on.
@@ -60,28 +62,51 @@ pub struct Recording<'a> {
     pub peaks: Peaks,
 }
 
-impl<'a> Recording<'a> {
-    /// Reads the program out of `trace`, one of the snapshot's, and finds the limit under which a replay is exact.
+impl Recording {
+    /// The recordings of a file, one for each GPU. Host memory (PyTorch 2.14) has traces too, which are left out: the
+    /// CUDA caching allocator does not manage it.
+    pub fn all(snapshot: impl Into<Arc<Snapshot>>, known: Known) -> Vec<Recording> {
+        let snapshot = snapshot.into();
+        let gpus = (0..snapshot.traces.len()).filter(|place| snapshot.traces[*place].device >= 0);
+        gpus.map(|place| Recording::understand(Arc::clone(&snapshot), place, known)).collect()
+    }
+
+    /// Reads the program out of the snapshot's trace at `place`, and finds the limit under which a replay is exact.
     ///
     /// What the user knows comes first, then what oomph's recorder wrote down, then what the events imply.
-    pub fn understand(snapshot: &'a Snapshot, trace: &'a Trace, known: Known) -> Recording<'a> {
-        let version = known.version.or_else(|| stated::version(snapshot));
+    ///
+    /// # Panics
+    /// If the snapshot has no trace there.
+    pub fn understand(snapshot: impl Into<Arc<Snapshot>>, place: usize, known: Known) -> Recording {
+        let snapshot = snapshot.into();
+        let trace = &snapshot.traces[place];
+        let version = known.version.or_else(|| stated::version(&snapshot));
         let profile = Profile::of(version.unwrap_or_else(|| Version::inferred_from(&snapshot.fields)));
         let mut options = match &snapshot.settings {
             Some(found) => Options::recorded(found, &profile),
-            None => stated::options(snapshot, &profile).unwrap_or_default(),
+            None => stated::options(&snapshot, &profile).unwrap_or_default(),
         };
         if snapshot.settings.is_none() {
             options.expandable_segments = trace.segments.iter().any(|segment| segment.expandable)
                 || trace.events.iter().any(|event| event.action == Action::SegmentMap);
         }
         let base = Setup { profile, options, limit: None, capacity: None };
-        let Reading { program, setup, limit_source, fidelity } = read(snapshot, trace, &base, known.limit);
+        let Reading { program, setup, limit_source, fidelity } = read(&snapshot, trace, &base, known.limit);
         let peaks = match fidelity.divergence {
             None => fidelity.replayed.peaks,
             Some(_) => estimated_peaks(trace, &program, &setup),
         };
-        Recording { snapshot, trace, program, setup, limit_source, fidelity, peaks }
+        Recording { snapshot, place, program, setup, limit_source, fidelity, peaks }
+    }
+
+    /// The same trace, understood in the light of something else that is known of it.
+    pub fn understood_again(self, known: Known) -> Recording {
+        Recording::understand(self.snapshot, self.place, known)
+    }
+
+    /// The device's part of the snapshot.
+    pub fn trace(&self) -> &Trace {
+        &self.snapshot.traces[self.place]
     }
 
     /// Whether a replay under the recorded settings reproduces everything that was recorded.
@@ -101,9 +126,7 @@ impl<'a> Recording<'a> {
             (limit, capacity) => limit.or(capacity),
         }
     }
-}
 
-impl Recording<'_> {
     /// The ceiling in words: an inferred one is known only between two bounds.
     pub fn ceiling_text(&self) -> String {
         let Some(ceiling) = self.ceiling() else { return "no known limit".to_owned() };

@@ -5,21 +5,19 @@ use oomph_trace::{Bytes, Snapshot};
 
 use crate::torch::options::Options;
 use crate::torch::profile::{Profile, Version};
-
-/// The first version that reads `PYTORCH_ALLOC_CONF`.
-const READS_ALLOC_CONF: Version = Version::two(10);
+use crate::torch::variables;
 
 /// The version of PyTorch, if it is one whose allocator is modelled.
 pub(crate) fn version(snapshot: &Snapshot) -> Option<Version> {
     snapshot.sidecar.as_ref()?.versions.torch.as_deref()?.parse().ok()
 }
 
-/// The settings by the process's environment, for snapshots that do not state what took effect. Where both variables
-/// are set, PyTorch obeys the older one.
+/// The settings by the process's environment, for snapshots that do not state what took effect.
 pub(crate) fn options(snapshot: &Snapshot, profile: &Profile) -> Option<Options> {
-    let variables = &snapshot.sidecar.as_ref()?.settings;
-    let newer = variables.alloc_conf.as_deref().filter(|_| profile.version >= READS_ALLOC_CONF);
-    variables.cuda_alloc_conf.as_deref().or(newer).map(|conf| Options::as_far_as_known(conf, profile))
+    let set = &snapshot.sidecar.as_ref()?.settings;
+    let (_, conf) =
+        variables::in_force(set.cuda_alloc_conf.as_deref(), set.alloc_conf.as_deref(), Some(profile.version));
+    conf.map(|conf| Options::as_far_as_known(conf, profile))
 }
 
 /// The card of this device.

@@ -46,7 +46,7 @@ fn a_completion_that_a_release_has_overtaken_completes_nothing_else() {
         segments: vec![segment(A, BlockState::Free), segment(B, BlockState::PendingFree)],
     };
     let snapshot = Snapshot { traces: vec![trace], pools: vec![PoolId::DEFAULT], ..Snapshot::default() };
-    let recording = Recording::understand(&snapshot, &snapshot.traces[0], Known::default());
+    let recording = Recording::understand(snapshot.clone(), 0, Known::default());
     assert!(recording.is_exact(), "{:?}", recording.fidelity.divergence);
 
     // Under this limit the second request releases the cache, which completes the free of the first and may give its

@@ -1,4 +1,4 @@
-//! `oomph._oomph`: what the Python package asks of Rust. Conversions and one error map; the work is `oomph-host`'s, and
+//! `oomph._oomph`: what the Python package asks of Rust. Conversions and one error map; the work is that of the crates below, and
 //! Python's other threads go on during it.
 // What PyO3's macros expand to talks to CPython. Nothing that is written here does.
 #![allow(unsafe_code)]

@@ -1,6 +1,6 @@
 //! This machine's memory.
 
-use oomph_host::status::{self, Roots};
+use oomph_machine::status::{self, Roots};
 use oomph_report::text::Colour;
 use oomph_report::{json, text};
 use pyo3::prelude::*;

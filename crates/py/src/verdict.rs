@@ -2,55 +2,65 @@
 
 use std::path::PathBuf;
 
+use oomph_diagnose::results::explain::Explained;
 use oomph_engine::recording::Known;
-use oomph_host::verdict;
+use oomph_machine::{cores, explain, source};
+use oomph_report::text::Colour;
+use oomph_report::{html, json, text};
 use oomph_trace::Bytes;
 use pyo3::prelude::*;
 
 use crate::raised;
 
-/// What `oomph explain` says of one file or text.
+/// What `oomph explain` says of one file, run or text; each form is made when it is asked for.
 #[pyclass(frozen, module = "oomph._oomph")]
-pub(crate) struct Verdict(verdict::Verdict);
+pub(crate) struct Verdict(Vec<Explained>);
 
 #[pymethods]
 impl Verdict {
     /// The report, with ANSI escapes where colour is wanted.
     #[pyo3(signature = (*, color = false))]
-    fn text(&self, color: bool) -> &str {
-        if color { &self.0.coloured } else { &self.0.text }
+    fn text(&self, color: bool) -> String {
+        let colour = if color { Colour::On } else { Colour::Off };
+        self.0.iter().map(|result| text::explained(result, colour)).collect::<Vec<String>>().join("\n")
     }
 
     /// The document of `oomph explain --json`.
-    fn json(&self) -> &str {
-        &self.0.json
+    fn json(&self) -> String {
+        json::document(self.0.iter().map(json::explained).collect())
     }
 
     /// The page of `oomph explain --html`; None for a message, which has nothing to draw.
-    fn page(&self) -> Option<&str> {
-        self.0.page.as_deref()
+    fn page(&self) -> Option<String> {
+        html::page(&self.0)
     }
 
     /// A fragment of HTML, to stand under a notebook's cell.
-    fn card(&self) -> &str {
-        &self.0.card
+    fn card(&self) -> String {
+        html::card::card(&self.0, &source::line)
+    }
+
+    /// Whether it says that memory ran out.
+    fn ran_out(&self) -> bool {
+        self.0.iter().any(Explained::ran_out)
     }
 }
 
-/// The verdict on a file: a snapshot, or a text that may report an error. `limit` is what the job could hold, in bytes,
-/// where the file does not show it.
+/// The verdict on a file, a snapshot or a text that may report an error, or on the folder of a run. `limit` is what the
+/// job could hold, in bytes, where the file does not show it.
 #[pyfunction]
 #[pyo3(signature = (path, limit = None))]
 pub(crate) fn explain_file(py: Python<'_>, path: PathBuf, limit: Option<u64>) -> PyResult<Verdict> {
     let known = Known { version: None, limit: limit.map(Bytes) };
-    let verdict = py.detach(move || verdict::Verdict::of_file(&path, known));
-    verdict.map(Verdict).map_err(|error| raised(&error))
+    let found = py.detach(move || cores::with_own_threads(|| explain::path(&path, known)).flatten());
+    let found = found.map_err(|error| raised(&error))?;
+    Ok(Verdict(found.into_iter().flat_map(|file| file.results).collect()))
 }
 
 /// The verdict on a text that may report an error.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn explain_text(py: Python<'_>, text: &str) -> PyResult<Verdict> {
-    let verdict = py.detach(|| verdict::Verdict::of_text(text));
-    verdict.map(Verdict).map_err(|error| raised(&error))
+    let found = py.detach(|| explain::text(text));
+    found.map(|result| Verdict(vec![result])).map_err(|error| raised(&error))
 }

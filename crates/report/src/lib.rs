@@ -1,11 +1,5 @@
 //! oomph's results: as text and as a page for people, as versioned JSON for programs, and one of them for Prometheus.
 
-pub mod results;
-
-pub mod plan;
-
-pub mod status;
-
 mod words;
 
 mod memory;

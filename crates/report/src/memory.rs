@@ -4,20 +4,20 @@ use oomph_diagnose::card::Beside;
 use oomph_diagnose::classes::{ByClass, Class};
 use oomph_trace::Bytes;
 
-use crate::results::ExplainResult;
 use crate::words;
+use oomph_diagnose::results::explain::DeviceResult;
 
 /// A part of the card that PyTorch does not hold: its style in the page, its size, and what it is.
 pub(crate) type Part = (&'static str, Bytes, String);
 
 /// What PyTorch does not hold; with what it holds, that adds up to the second, which the third explains.
-pub(crate) fn not_held(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String) {
+pub(crate) fn not_held(result: &DeviceResult) -> (Vec<Part>, Bytes, String) {
     let reserved = result.explanation.moment.counters.reserved;
     if let Some(beside) = &result.explanation.beside {
         let name = beside.name.clone().unwrap_or_else(|| "the card".to_owned());
         return (beside_rows(beside, result), beside.total, name);
     }
-    match words::limit(result.recording) {
+    match words::limit(&result.recording) {
         Some((ceiling, source)) => {
             let rest = ceiling.saturating_sub(reserved);
             (vec![("unheld", rest, "not held".to_owned())], ceiling.max(reserved), source)
@@ -26,8 +26,8 @@ pub(crate) fn not_held(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String)
     }
 }
 
-fn beside_rows(beside: &Beside, result: &ExplainResult<'_>) -> Vec<Part> {
-    let beyond = match words::limit(result.recording) {
+fn beside_rows(beside: &Beside, result: &DeviceResult) -> Vec<Part> {
+    let beyond = match words::limit(&result.recording) {
         Some((limit, source)) => {
             let source = source.strip_prefix("limit, ").unwrap_or(&source);
             format!("free, beyond the limit of {limit} ({source})")

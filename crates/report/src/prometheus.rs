@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::status::{Gpu, GpuProcess, Recorded, Status};
+use oomph_diagnose::results::status::{Gpu, GpuProcess, Recorded, Status};
 
 /// What a scrape is answered with; its media type is [`CONTENT_TYPE`]. A label without a value is left out.
 pub fn status(status: &Status) -> String {
@@ -118,7 +118,7 @@ fn rank(recorded: &[Recorded], pid: u32) -> String {
 
 /// What PyTorch's allocator says in each recorded process, on each of its devices.
 fn torch(page: &mut Page, status: &Status) {
-    use crate::status::TorchMemory;
+    use oomph_diagnose::results::status::TorchMemory;
     type Figure = (&'static str, Kind, &'static str, fn(&TorchMemory) -> u64);
     let figures: [Figure; 6] = [
         ("oomph_pytorch_allocated_bytes", Kind::Gauge, "Memory in use by tensors.", |torch| {

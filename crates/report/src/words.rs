@@ -10,7 +10,7 @@ use oomph_engine::program::{OpKind, Origin, Refusal, Unknown};
 use oomph_engine::recording::{LimitSource, Recording};
 use oomph_trace::{Bytes, Sidecar};
 
-use crate::results::ExplainResult;
+use oomph_diagnose::results::explain::DeviceResult;
 
 /// Groups the digits of a count: 35,846.
 pub(crate) fn count(n: u64) -> String {
@@ -32,14 +32,14 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
 }
 
 /// Whether there is anything to replay: a bare list of segments shows one moment only.
-pub(crate) fn has_history(of: &Recording<'_>) -> bool {
-    !of.trace.events.is_empty()
+pub(crate) fn has_history(of: &Recording) -> bool {
+    !of.trace().events.is_empty()
 }
 
 /// What happened, in a line.
-pub(crate) fn headline(result: &ExplainResult<'_>) -> String {
+pub(crate) fn headline(result: &DeviceResult) -> String {
     let explanation = &result.explanation;
-    let device = result.recording.trace.device;
+    let device = result.recording.trace().device;
     let peak = explanation.moment.counters.active;
     match explanation.ooms.first() {
         Some(oom) => {
@@ -47,7 +47,7 @@ pub(crate) fn headline(result: &ExplainResult<'_>) -> String {
             let step = oom.phase.map_or_else(|| step.clone(), |phase| format!("{step}, {}", phase.name()));
             format!("out of memory on GPU {device}{step}: {} more was asked for", oom.size)
         }
-        None if has_history(result.recording) => {
+        None if has_history(&result.recording) => {
             format!("no failure on GPU {device}; the peak in use was {peak}")
         }
         None => format!("GPU {device}: {peak} in use when the snapshot was taken"),
@@ -55,9 +55,9 @@ pub(crate) fn headline(result: &ExplainResult<'_>) -> String {
 }
 
 /// When it was: the step and the phase, where they were marked, and the event.
-pub(crate) fn when(result: &ExplainResult<'_>) -> String {
+pub(crate) fn when(result: &DeviceResult) -> String {
     let explanation = &result.explanation;
-    let events = count(result.recording.trace.events.len() as u64);
+    let events = count(result.recording.trace().events.len() as u64);
     let event = format!("event {} of {events}", count(u64::from(explanation.moment.event.0)));
     let event = match explanation.when {
         Some((Some(step), phase)) => format!("step {step}, {} ({event})", phase.name()),
@@ -108,16 +108,16 @@ pub(crate) fn message_place(place: &message::Place) -> String {
 }
 
 /// The moment the report is about, to stand after "Memory".
-pub(crate) fn moment(result: &ExplainResult<'_>) -> &'static str {
+pub(crate) fn moment(result: &DeviceResult) -> &'static str {
     match result.explanation.ooms.first() {
         Some(_) => "when it failed",
-        None if has_history(result.recording) => "at the peak",
+        None if has_history(&result.recording) => "at the peak",
         None => "when the snapshot was taken",
     }
 }
 
 /// The device and the size of the recording.
-pub(crate) fn run(of: &Recording<'_>) -> String {
+pub(crate) fn run(of: &Recording) -> String {
     let origin = match of.program.origin {
         Origin::Complete => "from the start",
         Origin::Windowed => "from a later point on",
@@ -125,11 +125,11 @@ pub(crate) fn run(of: &Recording<'_>) -> String {
     let settings = of.setup.options.to_string();
     let settings = if settings.is_empty() { "default settings".to_owned() } else { settings };
     let history = if has_history(of) {
-        format!("{} recorded {origin}", counted(of.trace.events.len() as u64, "event"))
+        format!("{} recorded {origin}", counted(of.trace().events.len() as u64, "event"))
     } else {
         "no history, only what is held".to_owned()
     };
-    let (device, version) = (of.trace.device, of.setup.profile.version);
+    let (device, version) = (of.trace().device, of.setup.profile.version);
     let rank = of.snapshot.sidecar.as_ref().map_or_else(String::new, rank);
     format!("{rank}GPU {device}, {history}, PyTorch {version}, {settings}")
 }
@@ -157,7 +157,7 @@ pub(crate) fn unknown(unknown: Unknown) -> String {
 }
 
 /// The limit and how it is known.
-pub(crate) fn limit(of: &Recording<'_>) -> Option<(Bytes, String)> {
+pub(crate) fn limit(of: &Recording) -> Option<(Bytes, String)> {
     let ceiling = of.ceiling()?;
     let bounds = &of.program.limit;
     let source = match (of.limit_source, bounds.refusal) {
@@ -176,7 +176,7 @@ pub(crate) fn limit(of: &Recording<'_>) -> Option<(Bytes, String)> {
 }
 
 /// How exactly the recording is reproduced.
-pub(crate) fn fidelity(of: &Recording<'_>) -> String {
+pub(crate) fn fidelity(of: &Recording) -> String {
     match &of.fidelity.divergence {
         None if !has_history(of) => {
             "nothing to replay: call torch.cuda.memory._record_memory_history() at the start of the job"
@@ -188,7 +188,7 @@ pub(crate) fn fidelity(of: &Recording<'_>) -> String {
                 "exact: {} placed where they were recorded, {} and {} the same",
                 counted(addresses as u64, "allocation"),
                 counted(of.program.driver.len() as u64, "driver call"),
-                counted(of.trace.segments.len() as u64, "final segment"),
+                counted(of.trace().segments.len() as u64, "final segment"),
             )
         }
         Some(parted) => format!(
@@ -211,7 +211,7 @@ pub(crate) fn located(place: &Place) -> String {
 }
 
 /// What can be said of an allocation without a line. Where stacks were recorded throughout, it was made outside Python.
-pub(crate) fn unlined(of: &Recording<'_>) -> &'static str {
+pub(crate) fn unlined(of: &Recording) -> &'static str {
     let sampled = of.snapshot.sidecar.as_ref().is_some_and(|sidecar| {
         sidecar.stacks.len() > 1 || sidecar.stacks.iter().any(|span| span.to_us.is_some())
     });

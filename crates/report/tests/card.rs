@@ -8,6 +8,7 @@ mod page;
 use std::path::Path;
 
 use oomph_diagnose::message;
+use oomph_diagnose::results::explain::Explained;
 use oomph_report::html::card;
 use oomph_trace::Snapshot;
 
@@ -19,12 +20,11 @@ torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.27 GiB. GPU 0 ha
 "#;
 
 fn recorded(snapshot: &Snapshot, code: Option<&str>) -> String {
-    let recordings = page::recordings(snapshot);
-    card::explain(&page::results(&recordings), &|_| code.map(str::to_owned))
+    card::card(&page::results(snapshot), &|_| code.map(str::to_owned))
 }
 
 fn told(text: &str) -> String {
-    card::message(&message::read(text.as_bytes()).unwrap())
+    card::card(&[Explained::Text(message::read(text.as_bytes()).unwrap())], &|_| None)
 }
 
 /// The bytes of the parts of each bar, and what they are to add up to.

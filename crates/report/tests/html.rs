@@ -5,6 +5,7 @@
 mod page;
 
 use oomph_diagnose::layout::{self, Kind};
+use oomph_diagnose::results::explain::Explained;
 use oomph_diagnose::timeline;
 use oomph_report::text::{self, Colour};
 use oomph_trace::{Bytes, EventIdx};
@@ -24,10 +25,10 @@ fn the_parts_of_every_bar_add_up() {
 fn curves_keep_their_peaks_and_the_map_its_bytes() {
     for fixture in page::fixtures() {
         let snapshot = page::snapshot(&fixture);
-        let recordings = page::recordings(&snapshot);
-        for result in page::results(&recordings) {
+        let results = page::results(&snapshot);
+        for result in results.iter().filter_map(Explained::device) {
             let peaks = &result.recording.peaks;
-            let curves = timeline::of(result.recording, 2000);
+            let curves = timeline::of(&result.recording, 2000);
             let end = EventIdx(curves.events as u32);
             for (curve, peak) in [
                 (&curves.allocated, peaks.allocated),
@@ -38,8 +39,8 @@ fn curves_keep_their_peaks_and_the_map_its_bytes() {
                 assert_eq!(curve.greatest(EventIdx(0), end), peak.bytes, "{fixture}");
             }
             let moment = &result.explanation.moment;
-            let map = layout::at(result.recording, moment, usize::MAX);
-            let coarse = layout::at(result.recording, moment, 300);
+            let map = layout::at(&result.recording, moment, usize::MAX);
+            let coarse = layout::at(&result.recording, moment, 300);
             let bytes = |map: &layout::Layout| -> Bytes {
                 map.segments.iter().flat_map(|segment| &segment.pieces).map(|piece| piece.size).sum()
             };
@@ -98,11 +99,10 @@ fn sentences(report: &str) -> Vec<String> {
 fn the_page_says_what_the_text_report_says() {
     for fixture in page::fixtures() {
         let snapshot = page::snapshot(&fixture);
-        let recordings = page::recordings(&snapshot);
-        let results = page::results(&recordings);
-        let page = plain(&oomph_report::html::explain(&results)).replace(": ", " ");
+        let results = page::results(&snapshot);
+        let page = plain(&oomph_report::html::page(&results).unwrap()).replace(": ", " ");
         for result in &results {
-            let report = text::explain::render(result, Colour::Off);
+            let report = text::explained(result, Colour::Off);
             let sentences = sentences(&report);
             assert!(sentences.len() >= 3, "{fixture}: {report}");
             for sentence in sentences {
@@ -162,10 +162,10 @@ fn parts_of_a_recording_are_shown_as_far_as_they_go() {
 #[test]
 fn several_devices_have_a_section_each() {
     let snapshots = ["fragmentation-oom", "leak-oom"].map(page::snapshot);
-    let recordings = [page::recordings(&snapshots[0]), page::recordings(&snapshots[1])].concat();
-    let page = oomph_report::html::explain(&page::results(&recordings));
+    let results = [page::results(&snapshots[0]), page::results(&snapshots[1])].concat();
+    let page = oomph_report::html::page(&results).unwrap();
     assert_eq!(page.matches("<section class=\"device\"").count(), 2);
     assert_eq!(page.matches("class=\"bar\"").count(), 2);
     assert!(page.contains("<nav "));
-    assert!(oomph_report::html::explain(&[]).ends_with("</html>\n"));
+    assert_eq!(oomph_report::html::page(&[]), None);
 }

@@ -14,8 +14,8 @@ fn main() {
     let path = words.next().expect("usage: replay_rate FILE [ROUNDS]");
     let rounds: u32 = words.next().map_or(5, |rounds| rounds.parse().expect("ROUNDS is a number"));
     let snapshot = read_snapshot(File::open(path).expect("the file opens")).expect("the file is a snapshot");
-    let recording = Recording::understand(&snapshot, &snapshot.traces[0], Known::default());
-    let events = recording.trace.events.len() as f64;
+    let recording = Recording::understand(snapshot.clone(), 0, Known::default());
+    let events = recording.trace().events.len() as f64;
     for (name, options) in [
         ("recorded settings", recording.setup.options.clone()),
         ("expandable_segments:True", Options { expandable_segments: true, ..Options::default() }),

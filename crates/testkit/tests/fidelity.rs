@@ -33,8 +33,8 @@ fn measured(folder: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(folder.join("measured.json")).unwrap()).unwrap()
 }
 
-fn understand(snapshot: &Snapshot) -> Recording<'_> {
-    Recording::understand(snapshot, &snapshot.traces[0], Known::default())
+fn understand(snapshot: &Snapshot) -> Recording {
+    Recording::understand(snapshot.clone(), 0, Known::default())
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn every_recording_is_reproduced_and_its_measured_peaks_with_it() {
         assert_eq!(recording.program.origin, Origin::Complete, "{name}");
         let (peaks, tally) = (recording.peaks, recording.fidelity.replayed.tally);
         let found = [
-            ("events", recording.trace.events.len() as u64),
+            ("events", recording.trace().events.len() as u64),
             ("peak_requested", peaks.requested.bytes.0),
             ("peak_allocated", peaks.allocated.bytes.0),
             ("peak_active", peaks.active.bytes.0),
@@ -83,7 +83,7 @@ fn the_true_limit_reproduces_every_recording_too() {
         }
         let limit = Bytes((fraction * measured["device_total"].as_f64().unwrap()) as u64);
         let known = Known { limit: Some(limit), ..Known::default() };
-        let recording = Recording::understand(&snapshot, &snapshot.traces[0], known);
+        let recording = Recording::understand(snapshot.clone(), 0, known);
         assert_eq!(recording.fidelity.divergence, None, "{}", folder.display());
     }
 }

@@ -16,7 +16,7 @@ fn check_exact(job: &Job) -> Snapshot {
     let trace = &snapshot.traces[0];
     assert!(trace.events.len() >= job.events || job.limit.is_some(), "{} events", trace.events.len());
     let known = Known { version: Some(job.version), limit: job.limit };
-    let recording = Recording::understand(&snapshot, trace, known);
+    let recording = Recording::understand(snapshot.clone(), 0, known);
     assert!(recording.is_exact(), "{job:?}: {:?}", recording.fidelity.divergence);
     assert_eq!(recording.program.origin, Origin::Complete);
     snapshot
@@ -61,7 +61,7 @@ fn a_tight_limit_shows_in_releases_and_replays_exactly() {
     for conf in ["", "expandable_segments:True", "garbage_collection_threshold:0.6"] {
         let options = options(conf, Version::two(11));
         let roomy = Job { options: options.clone(), ..Job::default() }.record();
-        let peaks = Recording::understand(&roomy, &roomy.traces[0], Known::default()).peaks;
+        let peaks = Recording::understand(roomy.clone(), 0, Known::default()).peaks;
         // Expandable segments hold little more than what is active, so only a failing request makes them release.
         let (limit, ending) = match options.expandable_segments {
             true => (peaks.active.bytes + Bytes::mib(512), Ending::OutOfMemory),
@@ -90,7 +90,7 @@ fn a_job_that_runs_out_of_memory_records_it_and_unwinds() {
 #[test]
 fn an_unstated_limit_is_found_from_the_oom() {
     let snapshot = Job { limit: Some(Bytes::gib(8)), ending: Ending::OutOfMemory, ..Job::default() }.record();
-    let recording = Recording::understand(&snapshot, &snapshot.traces[0], Known::default());
+    let recording = Recording::understand(snapshot.clone(), 0, Known::default());
     assert!(recording.is_exact(), "{:?}", recording.fidelity.divergence);
 }
 

@@ -71,7 +71,7 @@ fn a_block_is_never_taken_to_be_more_than_a_mebibyte_longer_than_it_must_be() {
             segment(C, &[second, Bytes::mib(25)]),
         ],
     );
-    let recording = Recording::understand(&snapshot, &snapshot.traces[0], Known::default());
+    let recording = Recording::understand(snapshot.clone(), 0, Known::default());
     let length = recording.program.initial[0].blocks[0].size;
     assert_eq!(length, Bytes::mib(3) + half + Bytes(512));
     assert_eq!(recording.fidelity.divergence.map(|parted| parted.event.0), Some(1));
@@ -86,7 +86,7 @@ fn a_limit_is_not_taken_for_the_card_because_a_later_request_exceeds_the_card() 
     let by_card = event(Action::Oom, free, Bytes::gib(200));
     let refusal = |ooms: &[Event]| {
         let snapshot = snapshot([&grow, ooms].concat(), vec![segment(A, &[held])]);
-        Recording::understand(&snapshot, &snapshot.traces[0], Known::default()).program.limit.refusal.unwrap()
+        Recording::understand(snapshot.clone(), 0, Known::default()).program.limit.refusal.unwrap()
     };
     assert_eq!(refusal(&[by_limit]), Refusal::Limit);
     assert_eq!(refusal(&[by_card]), Refusal::Device { capacity: Bytes::gib(71) });

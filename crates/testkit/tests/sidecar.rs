@@ -109,15 +109,15 @@ fn texts_and_lists_without_end_are_cut_short() {
     assert_eq!(read(&Tree::dict([("devices", Tree::list((0..999).map(card)))])).unwrap().devices.len(), 256);
 }
 
-fn understood<T>(snapshot: &Snapshot, known: Known, look: impl Fn(&Recording<'_>) -> T) -> T {
-    let recording = Recording::understand(snapshot, &snapshot.traces[0], known);
+fn understood<T>(snapshot: &Snapshot, known: Known, look: impl Fn(&Recording) -> T) -> T {
+    let recording = Recording::understand(snapshot.clone(), 0, known);
     assert!(recording.is_exact(), "{:?}", recording.fidelity.divergence);
     look(&recording)
 }
 
 #[test]
 fn the_recorded_limit_and_version_are_taken_unless_the_user_knows_better() {
-    let limit = |recording: &Recording<'_>| (recording.limit_source, recording.ceiling());
+    let limit = |recording: &Recording| (recording.limit_source, recording.ceiling());
     let mut snapshot = job().record();
     let stated = snapshot.sidecar.as_ref().unwrap().devices[0].limit;
     assert_eq!(understood(&snapshot, Known::default(), limit), (LimitSource::Recorded, stated));
@@ -132,7 +132,7 @@ fn the_recorded_limit_and_version_are_taken_unless_the_user_knows_better() {
     let found = understood(&snapshot, Known::default(), limit);
     assert_eq!(found, (LimitSource::Refusals, Some(Bytes::gib(16))));
 
-    let version = |recording: &Recording<'_>| recording.setup.profile.version;
+    let version = |recording: &Recording| recording.setup.profile.version;
     snapshot.sidecar.as_mut().unwrap().versions.torch = Some("2.10.1+cu126".to_owned());
     assert_eq!(understood(&snapshot, Known::default(), version), Version::two(10));
     let known = Known { version: Some(Version::two(9)), limit: None };
@@ -149,6 +149,6 @@ fn settings_come_from_the_environment_where_the_snapshot_states_none() {
     snapshot.settings = None;
     let sidecar = snapshot.sidecar.as_mut().unwrap();
     sidecar.settings.alloc_conf = Some(options.to_string());
-    let found = |recording: &Recording<'_>| recording.setup.options.clone();
+    let found = |recording: &Recording| recording.setup.options.clone();
     assert_eq!(understood(&snapshot, Known::default(), found), options);
 }

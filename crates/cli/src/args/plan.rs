@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use oomph_host::run::program::Target;
+use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
 #[derive(ClapArgs, Clone, Debug)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args as ClapArgs, Command, CommandFactory};
-use oomph_host::run::configuration::Asked;
-use oomph_host::run::program::Target;
+use oomph_launch::configuration::Configuration;
+use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
 use super::{Args, UsageError};
@@ -85,9 +85,9 @@ impl Run {
         target(self.module.as_ref(), self.code.as_ref(), &self.command)
     }
 
-    /// What flags ask for.
-    pub(crate) fn asked(&self) -> Asked {
-        Asked {
+    /// What flags say.
+    pub(crate) fn configuration(&self) -> Configuration {
+        Configuration {
             set: self.settings.clone(),
             limit: self.limit,
             gpu: self.gpu.clone(),

@@ -1,12 +1,15 @@
 //! `oomph demo`: the whole way from an error to a proved fix, on a recording that is part of the program.
 
 use anyhow::Result;
+use std::sync::Arc;
+
+use oomph_diagnose::results::explain::DeviceResult;
+use oomph_diagnose::results::replay::ReplayResult;
 use oomph_engine::recording::{Known, Recording};
-use oomph_host::explain;
+use oomph_machine::cores;
 use oomph_report::{json, text};
 use oomph_trace::read_snapshot;
 
-use super::replay;
 use crate::args::Common;
 use crate::output;
 
@@ -15,20 +18,14 @@ const RECORDING: &[u8] = include_bytes!("../../../../fixtures/fragmentation-oom/
 
 /// Explains it, checks the replay, and replays it with the setting that explain names first.
 pub(crate) fn run(common: &Common) -> Result<()> {
-    let snapshot = read_snapshot(RECORDING)?;
-    let recordings: Vec<Recording<'_>> = snapshot
-        .traces
-        .iter()
-        .map(|trace| Recording::understand(&snapshot, trace, Known::default()))
-        .collect();
-    let [recording] = recordings.as_slice() else { anyhow::bail!("the demo's recording is of one device") };
-    let verdict = explain::result(recording);
-    let check = replay::result(recording, &[], None)?;
+    let recording = Arc::new(Recording::understand(read_snapshot(RECORDING)?, 0, Known::default()));
+    let verdict = DeviceResult::of(Arc::clone(&recording), &cores::evaluate_shortlist);
+    let check = ReplayResult::of(Arc::clone(&recording), &[], None)?;
     let best = verdict.explanation.fixes.first().filter(|fix| fix.helps);
     let Some(fix) = best.map(|fix| fix.candidate.options.to_string()) else {
         anyhow::bail!("the demo has no fix")
     };
-    let fixed = replay::result(recording, std::slice::from_ref(&fix), None)?;
+    let fixed = ReplayResult::of(Arc::clone(&recording), std::slice::from_ref(&fix), None)?;
     if common.json {
         return output::write(
             &json::document(vec![json::explain(&verdict), json::replay(&check), json::replay(&fixed)]),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use oomph_host::run::dump;
+use oomph_launch::dump;
 use oomph_report::json;
 
 use crate::args::{Common, Dump};

@@ -4,79 +4,53 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use oomph_diagnose::results::explain::Explained;
 use oomph_engine::recording::Known;
-use oomph_host::explain::{process, result};
-use oomph_host::input::{self, Input};
-use oomph_host::run::contents;
-use oomph_report::results::ExplainResult;
+use oomph_machine::explain::{self, Found};
+use oomph_machine::{file, run_folder};
 use oomph_report::{html, json, text};
 
 use crate::args::{Common, Explain, UsageError};
 use crate::output;
 
 pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
+    let known = Known { version: args.profile, limit: args.limit };
+    let mut found: Vec<Found> = Vec::new();
+    for path in sources(&args.files) {
+        if path == Path::new("-") && io::stdin().is_terminal() {
+            output::complain("oomph: paste the message, then press Ctrl-D on a line of its own");
+        }
+        found.extend(explain::path(&path, known)?);
+    }
     let colour = output::colour(common);
-    let (mut reports, mut documents) = (Vec::new(), Vec::new());
-    let mut results: Vec<ExplainResult<'static>> = Vec::new();
-    let inputs = inputs(&args.files)?;
-    let several = inputs.len() > 1;
-    for (file, input) in inputs {
-        let mut texts = Vec::new();
-        match input {
-            Input::Snapshot(snapshot) => {
-                let on_a_card = snapshot.traces.iter().any(|trace| trace.device >= 0);
-                if let Some(sidecar) = snapshot.sidecar.as_ref().filter(|_| !on_a_card) {
-                    let result = process(sidecar);
-                    texts.push(text::process::render(&result, colour));
-                    documents.push(json::process(&result));
-                }
-                let known = Known { version: args.profile, limit: args.limit };
-                // Left to the system, snapshot and recordings alike: it takes them back faster than we could.
-                for recording in input::recordings(Box::leak(snapshot), known) {
-                    let result = result(Box::leak(Box::new(recording)));
-                    texts.push(text::explain::render(&result, colour));
-                    documents.push(json::explain(&result));
-                    results.push(result);
-                }
-            }
-            Input::Text(log) => {
-                texts.push(text::message::render(&log, colour));
-                documents.push(json::message(&log));
-            }
+    let report = |results: &[Explained]| {
+        results.iter().map(|result| text::explained(result, colour)).collect::<Vec<String>>().join("\n")
+    };
+    let text = match (common.json, found.as_slice()) {
+        (true, found) => {
+            json::document(found.iter().flat_map(|file| &file.results).map(json::explained).collect())
         }
-        if several {
-            reports.push(format!("{}\n\n{}", input::shown(&file), texts.join("\n")));
-        } else {
-            reports.append(&mut texts);
+        (false, [file]) => report(&file.results),
+        (false, found) => {
+            let named = |file: &Found| format!("{}\n\n{}", file::shown(&file.path), report(&file.results));
+            found.iter().map(named).collect::<Vec<String>>().join("\n")
         }
+    };
+    if let Some(path) = &args.html {
+        let results: Vec<Explained> = found.into_iter().flat_map(|file| file.results).collect();
+        let page = html::page(&results).ok_or_else(|| {
+            UsageError("--html needs a snapshot: a message alone has nothing to draw".to_owned())
+        })?;
+        output::write_file(path, &page, common.force)?;
     }
-    if let Some(page) = &args.html {
-        if results.is_empty() {
-            return Err(UsageError(
-                "--html needs a snapshot: a message alone has nothing to draw".to_owned(),
-            )
-            .into());
-        }
-        output::write_file(page, &html::explain(&results), common.force)?;
-    }
-    let text = if common.json { json::document(documents) } else { reports.join("\n") };
     output::write(&text, common)
 }
 
-/// What the files hold; of a run's folder, what each of its processes left. Where no file is named: what is piped in,
-/// else the last run here, else what is pasted.
-fn inputs(files: &[PathBuf]) -> Result<Vec<(PathBuf, Input)>> {
-    let last = if files.is_empty() && io::stdin().is_terminal() { contents::last_run() } else { None };
-    let unnamed = [last.unwrap_or_else(|| PathBuf::from("-"))];
-    let mut inputs = Vec::new();
-    for file in if files.is_empty() { &unnamed } else { files } {
-        if file == Path::new("-") && io::stdin().is_terminal() {
-            output::complain("oomph: paste the message, then press Ctrl-D on a line of its own");
-        }
-        match contents::run_in(file).filter(|_| file.is_dir()) {
-            Some(run) => inputs.extend(contents::of_run(&run)?),
-            None => inputs.push((file.clone(), input::read(file)?)),
-        }
+/// What is named. Where nothing is: what is piped in, else the last run here, else what is pasted.
+fn sources(files: &[PathBuf]) -> Vec<PathBuf> {
+    if !files.is_empty() {
+        return files.to_vec();
     }
-    Ok(inputs)
+    let last = if io::stdin().is_terminal() { run_folder::last_run() } else { None };
+    vec![last.unwrap_or_else(|| PathBuf::from("-"))]
 }

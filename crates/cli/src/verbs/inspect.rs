@@ -1,18 +1,18 @@
 //! `oomph inspect`.
 
 use anyhow::Result;
-use oomph_host::input;
+use oomph_machine::{file, run_folder};
 use oomph_report::{json, text};
 
 use crate::args::{Common, Inspect};
 use crate::output;
 
 pub(crate) fn run(args: &Inspect, common: &Common) -> Result<()> {
-    let snapshot = input::snapshot(&args.file)?;
+    let snapshot = file::snapshot(&run_folder::only_recording(&args.file)?)?;
     let text = if common.json {
-        json::document(vec![json::inspect(snapshot)])
+        json::document(vec![json::inspect(&snapshot)])
     } else {
-        text::inspect::render(snapshot, output::colour(common))
+        text::inspect::render(&snapshot, output::colour(common))
     };
     output::write(&text, common)
 }

@@ -2,16 +2,20 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use oomph_host::run::aftermath::{self, Aftermath, Talk};
-use oomph_host::run::child::{Ended, Outcome, Signals};
-use oomph_host::run::configuration::{Asked, ConfigurationError};
-use oomph_host::run::folder::{HOME, RunFolder};
-use oomph_host::run::plan::{Plan, RING};
-use oomph_host::run::pressure::Pressure;
-use oomph_host::run::program::{Missing, Program};
-use oomph_host::run::settings::{Frameworks, Settings, in_force};
+use oomph_diagnose::results::run::{RunEnd, RunResult};
+use oomph_launch::aftermath;
+use oomph_launch::child::{Ended, Outcome, Signals};
+use oomph_launch::configuration::{Configuration, ConfigurationError};
+use oomph_launch::folder::RunFolder;
+use oomph_launch::job::{Job, RING};
+use oomph_launch::pressure::Pressure;
+use oomph_launch::program::{Missing, Program};
+use oomph_launch::settings::{Frameworks, Settings, in_force};
+use oomph_machine::run_folder::{HOME, LAST};
+use oomph_report::text::run::Talk;
+use oomph_report::{json, text};
 use oomph_trace::cards::card_named;
 
 use crate::args::{Common, Run};
@@ -40,73 +44,91 @@ pub(crate) fn run(args: &Run, common: &Common) -> ExitCode {
 }
 
 fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
-    if common.json || common.output.is_some() {
-        let line = "standard output is the script's own: for JSON or a file, use `oomph explain .oomph/last` after it";
+    if let Some(path) = common.output.as_deref().filter(|path| path.exists() && !common.force) {
+        let line = format!("{} exists: pass --force to overwrite it", path.display());
         return Err(Refusal::usage(&line));
     }
-    // What is no text is no setting.
+    // A variable that is not valid text cannot be a setting.
     let variables =
         std::env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
-    let by_variables = Asked::of_variables(variables).map_err(|error| Refusal::usage(&error))?;
-    let asked = args.asked().over(by_variables.over(of_project()?));
-    let had = in_force(|name| std::env::var(name).ok());
-    let plan = plan(args, &asked, &had)?;
+    let by_variables = Configuration::of_variables(variables).map_err(|error| Refusal::usage(&error))?;
+    let configuration = args.configuration().over(by_variables.over(of_project()?));
+    let had = in_force();
+    let job = job(args, &configuration, &had)?;
     let mut signals =
         Signals::listen().map_err(|error| Refusal(OURS, format!("cannot listen for signals: {error}")))?;
-    if !asked.record.unwrap_or(true) {
-        if plan.limit.is_some() || plan.card.is_some() {
+    if !configuration.record.unwrap_or(true) {
+        if job.limit.is_some() || job.card.is_some() {
             output::complain("oomph: running without the limit: it takes the recorder, which is off");
         }
-        return Ok(once(&mut signals, &plan, None, &had)?.ended);
+        return Ok(once(&mut signals, &job, None, &had)?.ended);
     }
-    let (ended, after) = recorded(&mut signals, &plan, &had, common)?;
-    if !(asked.retry.unwrap_or(false) && after.ran_out) {
-        return Ok(ended);
+    let (ended, result) = recorded(&mut signals, &job, &had, common)?;
+    match result.map(|result| result.end) {
+        Some(RunEnd::GpuDeath(death)) if configuration.retry.unwrap_or(false) => {
+            let settings = death.helping_settings();
+            retry(&mut signals, job, settings, ended, &had, common)
+        }
+        _ => Ok(ended),
     }
-    retry(&mut signals, plan, &after, ended, &had, common)
 }
 
 /// One run, about which nothing is said.
-fn once(
-    signals: &mut Signals,
-    plan: &Plan,
-    folder: Option<&RunFolder>,
-    had: &str,
-) -> Result<Outcome, Refusal> {
-    signals.run(&mut command(plan, folder, had)).map_err(|error| cannot_start(plan, &error))
+fn once(signals: &mut Signals, job: &Job, folder: Option<&RunFolder>, had: &str) -> Result<Outcome, Refusal> {
+    signals.run(&mut job.command(folder, had)).map_err(|error| cannot_start(job, &error))
 }
 
-/// One run, and what is said of it.
+/// One run, and what is found of it; `None` where it could not be recorded.
 fn recorded(
     signals: &mut Signals,
-    plan: &Plan,
+    job: &Job,
     had: &str,
     common: &Common,
-) -> Result<(Ended, Aftermath), Refusal> {
-    let folder = folder(plan);
+) -> Result<(Ended, Option<RunResult>), Refusal> {
+    let folder = folder(job);
     let before = Pressure::read();
-    let outcome = once(signals, plan, folder.as_ref(), had)?;
-    let Some(folder) = folder else { return Ok((outcome.ended, Aftermath::default())) };
+    let outcome = once(signals, job, folder.as_ref(), had)?;
+    let result = folder.map(|folder| aftermath::of_run(&folder, outcome, &before));
+    if let Some(result) = &result {
+        show(result, common)?;
+    }
+    Ok((outcome.ended, result))
+}
+
+/// Says what was found. Standard output is the script's own, so that goes to standard error, or to the file named.
+fn show(result: &RunResult, common: &Common) -> Result<(), Refusal> {
     let talk = match (common.quiet, common.verbose) {
         (true, _) => Talk::Quiet,
         (false, true) => Talk::Verbose,
         (false, false) => Talk::Normal,
     };
-    let after = aftermath::of_run(&folder, outcome, &before, talk, output::colour_of_errors(common));
-    output::complain_text(&after.text);
-    Ok((outcome.ended, after))
+    let text = if common.json {
+        json::document(vec![json::run(result)])
+    } else {
+        let colour = output::colour_of_errors(common);
+        text::run::render(result, &format!("{HOME}/{LAST}"), talk, colour)
+    };
+    match &common.output {
+        Some(path) => {
+            output::write_file(path, &text, true).map_err(|error| Refusal(OURS, format!("{error:#}")))
+        }
+        None => {
+            output::complain_text(&text);
+            Ok(())
+        }
+    }
 }
 
 /// Runs once more with the settings that a replay showed to help. What was piped in is gone and cannot be given again.
 fn retry(
     signals: &mut Signals,
-    mut plan: Plan,
-    after: &Aftermath,
+    mut job: Job,
+    settings: Option<String>,
     ended: Ended,
     had: &str,
     common: &Common,
 ) -> Result<Ended, Refusal> {
-    let Some(fix) = &after.fix else {
+    let Some(fix) = &settings else {
         output::complain("oomph: not run again: no setting is known to help");
         return Ok(ended);
     };
@@ -115,52 +137,52 @@ fn retry(
         return Ok(ended);
     }
     let Ok(settings) = Settings::checked(std::slice::from_ref(fix), had) else { return Ok(ended) };
-    plan.settings = plan.settings.with(&settings);
+    job.settings = job.settings.with(&settings);
     output::complain(&format!("oomph: running once more with {fix}"));
-    Ok(recorded(signals, &plan, had, common)?.0)
+    Ok(recorded(signals, &job, had, common)?.0)
 }
 
 /// What pyproject.toml asks for. One that cannot be read is not ours to judge, and does not keep the script from running.
-fn of_project() -> Result<Asked, Refusal> {
-    let Ok(here) = std::env::current_dir() else { return Ok(Asked::default()) };
-    match Asked::of_project(&here) {
+fn of_project() -> Result<Configuration, Refusal> {
+    let Ok(here) = std::env::current_dir() else { return Ok(Configuration::default()) };
+    match Configuration::of_project(&here) {
         Ok(asked) => Ok(asked),
         Err(error @ ConfigurationError::Unreadable { .. }) => {
             output::complain(&format!("oomph: {error}; running without its [tool.oomph.run]"));
-            Ok(Asked::default())
+            Ok(Configuration::default())
         }
         Err(error) => Err(Refusal::usage(&error)),
     }
 }
 
-fn plan(args: &Run, asked: &Asked, had: &str) -> Result<Plan, Refusal> {
+fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refusal> {
     let (target, rest) = args.target();
-    let settings = Settings::checked(&asked.set, had).map_err(|error| Refusal::usage(&error))?;
-    let card = asked.gpu.as_deref().map(card_named).transpose().map_err(|error| Refusal::usage(&error))?;
-    let program = Program::find(&target, rest, asked.python.as_deref())
+    let settings = Settings::checked(&configuration.set, had).map_err(|error| Refusal::usage(&error))?;
+    let card =
+        configuration.gpu.as_deref().map(card_named).transpose().map_err(|error| Refusal::usage(&error))?;
+    let program = Program::find(&target, rest, configuration.python.as_deref())
         .map_err(|error: Missing| Refusal(error.exit_code(), error.to_string()))?;
-    Ok(Plan {
+    Ok(Job {
         program,
         settings,
         frameworks: Frameworks {
-            preallocate: asked.preallocate,
-            mem_fraction: asked.mem_fraction,
-            growth: asked.growth.unwrap_or(false),
-            async_allocator: asked.async_allocator.unwrap_or(false),
+            preallocate: configuration.preallocate,
+            mem_fraction: configuration.mem_fraction,
+            growth: configuration.growth.unwrap_or(false),
+            async_allocator: configuration.async_allocator.unwrap_or(false),
         },
-        limit: asked.limit,
+        limit: configuration.limit,
         card,
-        ring: asked.ring.unwrap_or(RING),
-        planned: None,
+        ring: configuration.ring.unwrap_or(RING),
+        plan: None,
     })
 }
 
 /// The run's folder. Where none can be made, the script runs all the same.
-fn folder(plan: &Plan) -> Option<RunFolder> {
-    let made = std::env::current_dir().and_then(|here| RunFolder::create(&here, plan));
+fn folder(job: &Job) -> Option<RunFolder> {
+    let made = std::env::current_dir().and_then(|here| RunFolder::create(&here, job));
     made.map_err(|error| {
-        let unlimited =
-            if plan.limit.is_some() || plan.card.is_some() { " and without the limit" } else { "" };
+        let unlimited = if job.limit.is_some() || job.card.is_some() { " and without the limit" } else { "" };
         output::complain(&format!(
             "oomph: cannot write {HOME}/ here ({error}): running without recording{unlimited}"
         ));
@@ -168,15 +190,8 @@ fn folder(plan: &Plan) -> Option<RunFolder> {
     .ok()
 }
 
-fn command(plan: &Plan, folder: Option<&RunFolder>, had: &str) -> Command {
-    use std::os::unix::process::CommandExt;
-    let mut command = Command::new(&plan.program.path);
-    command.arg0(&plan.program.called).args(&plan.program.args).envs(plan.variables(folder, had));
-    command
-}
-
-fn cannot_start(plan: &Plan, error: &io::Error) -> Refusal {
-    let name = Path::new(&plan.program.called).display();
+fn cannot_start(job: &Job, error: &io::Error) -> Refusal {
+    let name = Path::new(&job.program.called).display();
     let code = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => OURS,
         _ => 126,

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use oomph_host::serve;
-use oomph_host::status::{Roots, gather};
+use oomph_machine::serve;
+use oomph_machine::status::{Roots, gather};
 use oomph_report::{json, prometheus, text};
 
 use crate::args::{Common, Status, UsageError};

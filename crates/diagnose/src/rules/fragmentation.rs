@@ -92,7 +92,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
             if beyond.share_of(active) < NOTABLE {
                 return None;
             }
-            let at_once = evidence.recording.trace.events.is_empty();
+            let at_once = evidence.recording.trace().events.is_empty();
             let held = if at_once { "is held than is" } else { "was held than was ever" };
             Some(Finding {
                 rule: INFO.id,

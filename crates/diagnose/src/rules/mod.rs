@@ -29,7 +29,7 @@ pub use reference::reference;
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// The recording.
-    pub recording: &'a Recording<'a>,
+    pub recording: &'a Recording,
     /// The failure, or the peak.
     pub moment: &'a Moment,
     /// The iterations.

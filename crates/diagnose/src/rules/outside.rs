@@ -54,7 +54,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     {
         return None;
     }
-    let left = recording.trace.events.get(evidence.moment.event.index())?.device_free();
+    let left = recording.trace().events.get(evidence.moment.event.index())?.device_free();
     let held = evidence.moment.counters.reserved;
     if left >= failed.segment {
         return None;
@@ -85,7 +85,7 @@ fn outside(evidence: &Evidence<'_>) -> Vec<String> {
     let mut lines = vec![format!(
         "the card has {total}: {others} of it is other processes', {context} this process's CUDA context and libraries"
     )];
-    let processes = sidecar.card(recording.trace.device).map_or(&[][..], |card| &card.processes);
+    let processes = sidecar.card(recording.trace().device).map_or(&[][..], |card| &card.processes);
     let foreign = processes.iter().filter(|process| Some(process.pid) != sidecar.identity.pid);
     let mut holders: Vec<(Bytes, &Process)> =
         foreign.filter_map(|process| Some((process.bytes?, process))).collect();

@@ -53,7 +53,7 @@ struct Group {
 /// The results of forward passes alive at the start of the last iteration and made two or more before it, by lines
 /// that made some in several; `None` unless they stem from at least half of those iterations.
 pub(super) fn find(
-    recording: &Recording<'_>,
+    recording: &Recording,
     starts: &[EventIdx],
     places: &mut Places<'_>,
     marked: &Phases,
@@ -64,7 +64,7 @@ pub(super) fn find(
     let &last = starts.last().filter(|_| starts.len() >= iterations::FEWEST)?;
     let eligible = starts.len() - 2;
 
-    let mut phases = Told { snapshot: recording.snapshot, marked, of_stack: FxHashMap::default() };
+    let mut phases = Told { snapshot: &recording.snapshot, marked, of_stack: FxHashMap::default() };
     let mut born: Vec<Option<(EventIdx, Bytes)>> = vec![None; program.allocs as usize];
     let mut made = 0;
     for op in program.ops.iter().take_while(|op| op.event < last) {
@@ -101,7 +101,7 @@ pub(super) fn find(
         groups.iter().filter_map(|(place, group)| Some((places.get(*place)?.clone(), group.bytes))).collect();
     lines.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     Some(Kept {
-        under: under(recording.snapshot, groups.values().flat_map(|group| &group.stacks))?,
+        under: under(&recording.snapshot, groups.values().flat_map(|group| &group.stacks))?,
         lines,
         count: groups.values().map(|group| group.count).sum(),
         made,
@@ -125,17 +125,13 @@ fn under<'a>(snapshot: &Snapshot, mut stacks: impl Iterator<Item = &'a StackId>)
 
 /// The last request up to the failure that came from a backward pass or an optimizer, as marked. Without marks the
 /// stacks tell: autograd works in threads without Python frames, so a request without any counts as its own.
-fn last_trained(
-    recording: &Recording<'_>,
-    phases: &mut Told<'_>,
-    failure: Option<EventIdx>,
-) -> Option<EventIdx> {
+fn last_trained(recording: &Recording, phases: &mut Told<'_>, failure: Option<EventIdx>) -> Option<EventIdx> {
     let ops = recording.program.ops.iter().rev();
     let mut requests = ops
         .filter(|op| matches!(op.kind, OpKind::Alloc | OpKind::AllocFailed))
         .filter(|op| failure.is_none_or(|event| op.event <= event));
     let found = requests.find(|op| {
-        let stack = recording.trace.events[op.event.index()].stack;
+        let stack = recording.trace().events[op.event.index()].stack;
         if let Some(trains) = phases.trains(op.event) {
             return trains;
         }

@@ -13,6 +13,7 @@ pub mod profile;
 mod release;
 pub mod rounding;
 mod seed;
+pub mod variables;
 mod view;
 
 use oomph_trace::{Bytes, EventIdx};

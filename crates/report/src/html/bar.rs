@@ -7,8 +7,8 @@ use oomph_trace::Bytes;
 use super::escape::Escaped;
 use super::{HOLDERS, holder_class, percent};
 use crate::memory;
-use crate::results::ExplainResult;
 use crate::words;
+use oomph_diagnose::results::explain::DeviceResult;
 
 /// One part of the whole.
 pub(super) struct Part {
@@ -19,7 +19,7 @@ pub(super) struct Part {
     pub(super) count: Option<usize>,
 }
 
-pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
+pub(super) fn write(out: &mut String, result: &DeviceResult) {
     let (parts, total, source) = parts(result);
     let _ = writeln!(
         out,
@@ -79,7 +79,7 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
 }
 
 /// What was in use by what it was for, as a table that adds up.
-fn classes(out: &mut String, result: &ExplainResult<'_>) {
+fn classes(out: &mut String, result: &DeviceResult) {
     let moment = &result.explanation.moment;
     let parts = moment.classes.as_ref().map(memory::by_class).unwrap_or_default();
     if parts.is_empty() {
@@ -123,9 +123,9 @@ pub(super) fn described(part: &Part) -> String {
 }
 
 /// The parts that are not empty, what they add up to, and what that is.
-pub(super) fn parts(result: &ExplainResult<'_>) -> (Vec<Part>, Bytes, String) {
+pub(super) fn parts(result: &DeviceResult) -> (Vec<Part>, Bytes, String) {
     let moment = &result.explanation.moment;
-    let unlined = words::unlined(result.recording);
+    let unlined = words::unlined(&result.recording);
     let mut parts = Vec::new();
     for (rank, holder) in moment.holders.iter().take(HOLDERS).enumerate() {
         let what = words::holder(holder, unlined);

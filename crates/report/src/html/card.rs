@@ -10,16 +10,22 @@ use oomph_trace::Bytes;
 
 use super::escape::Escaped;
 use super::{bar, fixes, percent, style, verdict};
-use crate::results::ExplainResult;
 use crate::words;
+use oomph_diagnose::message::Log;
+use oomph_diagnose::results::explain::{DeviceResult, Explained};
 
-pub use message::message;
+use message::message;
 
-/// The card of a recorded job: a part for each device. `code` gives the text of a line of source, where it can be read.
-pub fn explain(results: &[ExplainResult<'_>], code: &dyn Fn(&Line) -> Option<String>) -> String {
+/// The card of what was explained: a part for each device, process or text. `code` gives the text of a line of source,
+/// where it can be read.
+pub fn card(results: &[Explained], code: &dyn Fn(&Line) -> Option<String>) -> String {
     let mut out = begin();
     for result in results {
-        device(&mut out, result, code);
+        match result {
+            Explained::Device(result) => device(&mut out, result, code),
+            Explained::Process(result) => message(&mut out, result.log.as_ref().unwrap_or(&Log::default())),
+            Explained::Text(log) => message(&mut out, log),
+        }
     }
     if results.is_empty() {
         out.push_str("<p class=\"headline\">No device</p>\n");
@@ -27,7 +33,7 @@ pub fn explain(results: &[ExplainResult<'_>], code: &dyn Fn(&Line) -> Option<Str
     end(out)
 }
 
-fn device(out: &mut String, result: &ExplainResult<'_>, code: &dyn Fn(&Line) -> Option<String>) {
+fn device(out: &mut String, result: &DeviceResult, code: &dyn Fn(&Line) -> Option<String>) {
     headline(out, &words::headline(result));
     verdict::causes(out, result);
     if let Some(found) = result.explanation.ooms.first().and_then(|oom| oom.place.as_ref()) {
@@ -36,7 +42,7 @@ fn device(out: &mut String, result: &ExplainResult<'_>, code: &dyn Fn(&Line) -> 
     let (parts, total, source) = bar::parts(result);
     let label = format!("Memory {}", words::moment(result));
     memory(out, &label, &parts, total, &source);
-    if words::has_history(result.recording) && !result.explanation.fixes.is_empty() {
+    if words::has_history(&result.recording) && !result.explanation.fixes.is_empty() {
         let _ = writeln!(out, "<p class=\"label\">{}</p>", fixes::heading(result));
         fixes::table(out, result);
         fixes::instruction(out, result);

@@ -7,13 +7,13 @@ use oomph_diagnose::rules::Cause;
 use oomph_diagnose::tune::risks;
 
 use super::escape::Escaped;
-use crate::results::ExplainResult;
 use crate::words;
+use oomph_diagnose::results::explain::DeviceResult;
 
 /// How many settings that do not help are listed.
 const FRUITLESS: usize = 3;
 
-pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
+pub(super) fn write(out: &mut String, result: &DeviceResult) {
     let explanation = &result.explanation;
     if explanation.fixes.is_empty() {
         return;
@@ -38,7 +38,7 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
 }
 
 /// What the settings of the table would have done.
-pub(super) fn heading(result: &ExplainResult<'_>) -> &'static str {
+pub(super) fn heading(result: &DeviceResult) -> &'static str {
     let explanation = &result.explanation;
     let helping = explanation.fixes.iter().filter(|fix| fix.helps).count();
     match (helping, !explanation.ooms.is_empty()) {
@@ -53,7 +53,7 @@ pub(super) fn heading(result: &ExplainResult<'_>) -> &'static str {
 }
 
 /// The settings, those that help first.
-pub(super) fn table(out: &mut String, result: &ExplainResult<'_>) {
+pub(super) fn table(out: &mut String, result: &DeviceResult) {
     let explanation = &result.explanation;
     let failed = !explanation.ooms.is_empty();
     let head = if failed { "<th class=\"n\">room</th>" } else { "" };
@@ -71,7 +71,7 @@ pub(super) fn table(out: &mut String, result: &ExplainResult<'_>) {
 }
 
 /// What to do first.
-pub(super) fn instruction(out: &mut String, result: &ExplainResult<'_>) {
+pub(super) fn instruction(out: &mut String, result: &DeviceResult) {
     let explanation = &result.explanation;
     if explanation.cause == Some(Cause::Leak) {
         let cure = words::cure_of_growth(explanation);
@@ -87,7 +87,7 @@ pub(super) fn instruction(out: &mut String, result: &ExplainResult<'_>) {
 }
 
 /// What to change in the program, then what is tried in vain.
-pub(super) fn advice(out: &mut String, result: &ExplainResult<'_>) {
+pub(super) fn advice(out: &mut String, result: &DeviceResult) {
     let advice = &result.explanation.advice;
     out.push_str("<ul class=\"advice\">\n");
     let helping = advice.iter().filter(|advice| advice.helps).map(|advice| ("", advice));

@@ -7,8 +7,8 @@ use oomph_trace::{Bytes, PoolId, Stream};
 
 use super::escape::Escaped;
 use super::{holder_class, percent, whole};
-use crate::results::ExplainResult;
 use crate::words;
+use oomph_diagnose::results::explain::DeviceResult;
 
 /// Rectangles at most, about.
 const PIECES: usize = 3000;
@@ -16,8 +16,8 @@ const PIECES: usize = 3000;
 const ROW: u64 = 16;
 const STEP: u64 = 21;
 
-pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
-    let layout = layout::at(result.recording, &result.explanation.moment, PIECES);
+pub(super) fn write(out: &mut String, result: &DeviceResult) {
+    let layout = layout::at(&result.recording, &result.explanation.moment, PIECES);
     if layout.segments.is_empty() {
         return;
     }
@@ -75,9 +75,9 @@ pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
     out.push_str("</ul></section>\n");
 }
 
-fn draw(out: &mut String, result: &ExplainResult<'_>, layout: &Layout, segment: &Extent, piece: &Piece) {
+fn draw(out: &mut String, result: &DeviceResult, layout: &Layout, segment: &Extent, piece: &Piece) {
     let holders = &result.explanation.moment.holders;
-    let unlined = words::unlined(result.recording);
+    let unlined = words::unlined(&result.recording);
     let line =
         |rank: usize| holders.get(rank).map_or_else(String::new, |holder| words::holder(holder, unlined));
     let (class, what) = match piece.kind {

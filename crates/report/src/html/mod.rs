@@ -17,8 +17,8 @@ use escape::Escaped;
 use oomph_trace::Bytes;
 pub use plan::plan;
 
-use crate::results::ExplainResult;
 use crate::words;
+use oomph_diagnose::results::explain::{DeviceResult, Explained};
 
 const SCRIPT: &str = include_str!("tip.js");
 /// What the browser may load: what is in the page.
@@ -34,9 +34,15 @@ const PATTERNS: &str = r#"<svg width="0" height="0" style="position:absolute" ar
 /// How many holders have a colour of their own; the others are summed up.
 const HOLDERS: usize = 8;
 
-/// The whole page: one section for each device.
-pub fn explain(results: &[ExplainResult<'_>]) -> String {
-    let title = results.first().map_or_else(|| "no device".to_owned(), words::headline);
+/// The page of what was explained: one section for each device. `None` where there is no device: a message alone, or a
+/// process that used no GPU, has nothing to draw.
+pub fn page(results: &[Explained]) -> Option<String> {
+    let devices: Vec<&DeviceResult> = results.iter().filter_map(Explained::device).collect();
+    (!devices.is_empty()).then(|| explain(&devices))
+}
+
+fn explain(results: &[&DeviceResult]) -> String {
+    let title = results.first().map_or_else(String::new, |result| words::headline(result));
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -50,7 +56,7 @@ pub fn explain(results: &[ExplainResult<'_>]) -> String {
     if results.len() > 1 {
         out.push_str("<nav aria-label=\"Devices\">");
         for result in results {
-            let device = result.recording.trace.device;
+            let device = result.recording.trace().device;
             let _ = write!(out, "<a href=\"#gpu{device}\">GPU {device}</a>");
         }
         out.push_str("</nav>\n");
@@ -65,18 +71,18 @@ pub fn explain(results: &[ExplainResult<'_>]) -> String {
     out
 }
 
-fn device(out: &mut String, result: &ExplainResult<'_>) {
-    let _ = writeln!(out, "<section class=\"device\" id=\"gpu{}\">", result.recording.trace.device);
+fn device(out: &mut String, result: &DeviceResult) {
+    let _ = writeln!(out, "<section class=\"device\" id=\"gpu{}\">", result.recording.trace().device);
     verdict::write(out, result);
     bar::write(out, result);
-    if words::has_history(result.recording) {
+    if words::has_history(&result.recording) {
         timeline::write(out, result);
     }
     map::write(out, result);
-    if words::has_history(result.recording) {
+    if words::has_history(&result.recording) {
         fixes::write(out, result);
     }
-    let check = words::fidelity(result.recording);
+    let check = words::fidelity(&result.recording);
     let _ = writeln!(out, "<p class=\"check\"><b>Check</b> {}</p>\n</section>", Escaped(check));
 }
 

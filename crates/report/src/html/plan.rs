@@ -7,8 +7,8 @@ use oomph_trace::Bytes;
 
 use super::escape::Escaped;
 use super::{POLICY, SCRIPT, holder_class, style, whole};
-use crate::plan::PlanResult;
 use crate::text;
+use oomph_diagnose::results::plan::PlanResult;
 
 /// The drawing, in its own units.
 const WIDTH: f64 = 1000.0;

@@ -6,8 +6,8 @@ use oomph_diagnose::timeline::{self, Curve, Timeline};
 use oomph_trace::{Bytes, EventIdx};
 
 use super::whole;
-use crate::results::ExplainResult;
 use crate::words;
+use oomph_diagnose::results::explain::DeviceResult;
 
 /// Points of each curve at most.
 const POINTS: usize = 2000;
@@ -41,8 +41,8 @@ impl Scale {
     }
 }
 
-pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
-    let recording = result.recording;
+pub(super) fn write(out: &mut String, result: &DeviceResult) {
+    let recording = &result.recording;
     let timeline = timeline::of(recording, POINTS);
     let limit = recording.ceiling();
     let end = EventIdx(timeline.events as u32);
@@ -127,7 +127,7 @@ fn grid_lines(scale: &Scale, highest: Bytes, limit: Option<Bytes>) -> Vec<Bytes>
 }
 
 /// The limit, the moment and the steps.
-fn marks(out: &mut String, result: &ExplainResult<'_>, scale: &Scale) {
+fn marks(out: &mut String, result: &DeviceResult, scale: &Scale) {
     let bottom = TOP + HEIGHT;
     let per_cent = |event: EventIdx| scale.x(event) / UNITS * 100.0;
     if let Some(limit) = result.recording.ceiling() {

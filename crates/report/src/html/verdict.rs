@@ -3,10 +3,10 @@
 use std::fmt::{Display, Write as _};
 
 use super::escape::Escaped;
-use crate::results::ExplainResult;
 use crate::words;
+use oomph_diagnose::results::explain::DeviceResult;
 
-pub(super) fn write(out: &mut String, result: &ExplainResult<'_>) {
+pub(super) fn write(out: &mut String, result: &DeviceResult) {
     let _ = writeln!(out, "<h1>{}</h1>", Escaped(headline(&words::headline(result))));
     causes(out, result);
     out.push_str("<dl>\n");
@@ -24,7 +24,7 @@ pub(super) fn headline(text: &str) -> String {
 }
 
 /// What caused it, with the evidence.
-pub(super) fn causes(out: &mut String, result: &ExplainResult<'_>) {
+pub(super) fn causes(out: &mut String, result: &DeviceResult) {
     let explanation = &result.explanation;
     if explanation.cause.is_none() && !explanation.ooms.is_empty() {
         out.push_str(
@@ -58,7 +58,7 @@ pub(super) fn evidence(out: &mut String, lines: &[String]) {
     out.push_str("</ul>");
 }
 
-fn facts(out: &mut String, result: &ExplainResult<'_>) {
+fn facts(out: &mut String, result: &DeviceResult) {
     let explanation = &result.explanation;
     if let Some(oom) = explanation.ooms.first() {
         if let Some(place) = &oom.place {
@@ -75,10 +75,10 @@ fn facts(out: &mut String, result: &ExplainResult<'_>) {
                 format_args!("PyTorch's message says {segment}, which is what it asked of the driver"),
             );
         }
-    } else if words::has_history(result.recording) {
+    } else if words::has_history(&result.recording) {
         fact(out, "When", words::when(result));
     }
-    fact(out, "Run", words::run(result.recording));
+    fact(out, "Run", words::run(&result.recording));
     for unknown in &result.recording.program.unknown {
         fact(out, "Unknown", words::unknown(*unknown));
     }

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::recorded::add;
 use super::{SCHEMA, bytes, fidelity, place, recorded, trace};
-use crate::results::ExplainResult;
+use oomph_diagnose::results::explain::DeviceResult;
 
 /// `oomph explain --json`.
-pub fn explain(result: &ExplainResult<'_>) -> Value {
-    let (recording, explanation) = (result.recording, &result.explanation);
+pub fn explain(result: &DeviceResult) -> Value {
+    let (recording, explanation) = (&result.recording, &result.explanation);
     let moment = &explanation.moment;
     let holders: Vec<Value> = moment
         .holders
@@ -132,7 +132,7 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
     document
 }
 
-fn moment_value(counters: &Counters, event: u32, releasable: Bytes, recording: &Recording<'_>) -> Value {
+fn moment_value(counters: &Counters, event: u32, releasable: Bytes, recording: &Recording) -> Value {
     json!({
         "event": event,
         "requested": bytes(counters.requested),

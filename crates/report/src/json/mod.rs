@@ -8,24 +8,38 @@ use oomph_engine::program::{Origin, Unknown};
 use oomph_engine::recording::{LimitSource, Recording};
 use oomph_engine::torch::profile::Version;
 use oomph_trace::{BlockState, Bytes, Snapshot, Trace};
-use serde_json::{Value, json};
+pub use serde_json::Value;
+use serde_json::json;
 
-use crate::results::{ReplayResult, TuneResult};
+use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::results::replay::ReplayResult;
+use oomph_diagnose::results::tune::TuneResult;
 
 mod explain;
 mod message;
 mod plan;
 mod recorded;
+mod run;
 mod status;
 
 pub use explain::explain;
 pub use message::message;
 pub use plan::plan;
 pub use recorded::process;
+pub use run::run;
 pub use status::status;
 
 /// The schema's number.
 pub const SCHEMA: u32 = 1;
+
+/// One thing explained: `oomph explain --json`.
+pub fn explained(result: &Explained) -> Value {
+    match result {
+        Explained::Device(result) => explain(result),
+        Explained::Process(result) => process(result),
+        Explained::Text(log) => message(log),
+    }
+}
 
 /// Devices' results as one document: the object itself for one device, a list for several.
 pub fn document(mut results: Vec<Value>) -> String {
@@ -80,8 +94,8 @@ pub(crate) fn in_use(trace: &Trace) -> Bytes {
 }
 
 /// `oomph replay --json`.
-pub fn replay(result: &ReplayResult<'_>) -> Value {
-    let recording = result.recording;
+pub fn replay(result: &ReplayResult) -> Value {
+    let recording = &result.recording;
     let tally = &result.replayed.tally;
     let mut replayed = peaks(&result.replayed.peaks);
     let more = json!({
@@ -107,12 +121,12 @@ pub fn replay(result: &ReplayResult<'_>) -> Value {
 }
 
 /// `oomph tune --json`.
-pub fn tune(result: &TuneResult<'_>) -> Value {
+pub fn tune(result: &TuneResult) -> Value {
     json!({
         "schema": SCHEMA,
-        "trace": trace(result.recording),
-        "recorded": recorded(result.recording),
-        "fidelity": fidelity(result.recording),
+        "trace": trace(&result.recording),
+        "recorded": recorded(&result.recording),
+        "fidelity": fidelity(&result.recording),
         "limit": result.limit.map(bytes),
         "candidates": result.candidates.iter().map(candidate).collect::<Vec<_>>(),
         "best": best(result),
@@ -121,7 +135,7 @@ pub fn tune(result: &TuneResult<'_>) -> Value {
 }
 
 /// The candidate to recommend; where none helps, the recorded one.
-fn best(result: &TuneResult<'_>) -> Value {
+fn best(result: &TuneResult) -> Value {
     let chosen = &result.candidates[result.best.unwrap_or(0)];
     let mut value = candidate(chosen);
     let risks = oomph_diagnose::tune::risks(&chosen.options);
@@ -129,11 +143,11 @@ fn best(result: &TuneResult<'_>) -> Value {
     value
 }
 
-fn trace(recording: &Recording<'_>) -> Value {
+fn trace(recording: &Recording) -> Value {
     let bounds = &recording.program.limit;
     json!({
-        "device": recording.trace.device,
-        "events": recording.trace.events.len(),
+        "device": recording.trace().device,
+        "events": recording.trace().events.len(),
         "origin": match recording.program.origin {
             Origin::Complete => "complete",
             Origin::Windowed => "windowed",
@@ -157,7 +171,7 @@ fn trace(recording: &Recording<'_>) -> Value {
     })
 }
 
-fn recorded(recording: &Recording<'_>) -> Value {
+fn recorded(recording: &Recording) -> Value {
     let mut value = peaks(&recording.peaks);
     // Where no exact replay gives them, what was allocated lacks the bytes lost by not splitting.
     extend(&mut value, json!({ "estimated": !recording.is_exact() }));
@@ -173,7 +187,7 @@ fn peaks(peaks: &Peaks) -> Value {
     })
 }
 
-fn fidelity(recording: &Recording<'_>) -> Value {
+fn fidelity(recording: &Recording) -> Value {
     json!({
         "exact": recording.is_exact(),
         "first_divergence": recording.fidelity.divergence.as_ref().map(|parted| json!({

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{SCHEMA, bytes};
-use crate::plan::{PlanResult, PlannedOption, PlannedVary};
+use oomph_diagnose::results::plan::{PlanResult, PlannedOption, PlannedVary};
 
 /// The answer for one card.
 pub fn plan(result: &PlanResult) -> Value {

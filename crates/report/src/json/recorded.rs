@@ -6,20 +6,20 @@ use oomph_trace::sidecar::{Exception, Framework, Host, Why};
 use serde_json::{Value, json};
 
 use super::{SCHEMA, bytes, extend, message};
-use crate::results::{ExplainResult, ProcessResult};
+use oomph_diagnose::results::explain::{DeviceResult, ProcessResult};
 
 /// `oomph explain --json` of a recording without memory of a card: what its log would give, and the process.
-pub fn process(result: &ProcessResult<'_>) -> Value {
+pub fn process(result: &ProcessResult) -> Value {
     let mut document = match &result.log {
         Some(log) => message(log),
         None => json!({ "schema": SCHEMA, "lines": 0, "ooms": [], "unread": 0 }),
     };
-    extend(&mut document, json!({ "process": described(result.sidecar) }));
+    extend(&mut document, json!({ "process": described(&result.sidecar) }));
     document
 }
 
 /// Adds what the recorder knew to the verdict on a recording.
-pub(super) fn add(document: &mut Value, result: &ExplainResult<'_>) {
+pub(super) fn add(document: &mut Value, result: &DeviceResult) {
     let Some(sidecar) = &result.recording.snapshot.sidecar else { return };
     let explanation = &result.explanation;
     let card = explanation.beside.as_ref().map(|beside| {
@@ -56,7 +56,7 @@ pub(super) fn add(document: &mut Value, result: &ExplainResult<'_>) {
         &mut document["steps"],
         json!({ "numbers": explanation.steps.numbers, "marked": explanation.steps.phases.trains() }),
     );
-    let total = sidecar.card(result.recording.trace.device).and_then(|card| card.total);
+    let total = sidecar.card(result.recording.trace().device).and_then(|card| card.total);
     let others = explanation.beside.as_ref().and_then(|beside| beside.others);
     for (index, oom) in explanation.ooms.iter().enumerate() {
         let known = (oom.event == explanation.moment.event).then_some(others).flatten();

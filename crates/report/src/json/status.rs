@@ -4,10 +4,11 @@ use oomph_trace::Bytes;
 use serde_json::{Value, json};
 
 use super::{SCHEMA, bytes, extend};
-use crate::status::{
-    Gpu, GpuMemory, GpuProcess, Gpus, Instance, Obeyed, Process, Recorded, RecordedDevice, Settings, Status,
+use oomph_diagnose::results::status::{
+    Gpu, GpuMemory, GpuProcess, Gpus, Instance, Process, Recorded, RecordedDevice, Settings, Status,
     TorchMemory,
 };
+use oomph_engine::torch::variables::Obeyed;
 
 /// The whole machine.
 pub fn status(status: &Status) -> Value {

@@ -10,8 +10,8 @@ use oomph_trace::Bytes;
 use super::heading;
 use super::style::{Align, Colour, paragraph, table};
 use crate::memory;
-use crate::results::ExplainResult;
 use crate::words::{self, count, counted};
+use oomph_diagnose::results::explain::DeviceResult;
 
 /// How many holders are named; the others are summed up.
 const HOLDERS: usize = 8;
@@ -21,27 +21,27 @@ const ROOM: usize = 3;
 const FRUITLESS: usize = 3;
 
 /// The whole report.
-pub fn render(result: &ExplainResult<'_>, colour: Colour) -> String {
+pub fn render(result: &DeviceResult, colour: Colour) -> String {
     let mut out = String::new();
     verdict(&mut out, result, colour);
-    heading::recording(&mut out, result.recording);
+    heading::recording(&mut out, &result.recording);
     findings(&mut out, result);
     out.push('\n');
     card(&mut out, result);
     by_class(&mut out, result);
     out.push('\n');
-    if words::has_history(result.recording) {
+    if words::has_history(&result.recording) {
         fixes(&mut out, result, colour);
         advice(&mut out, result);
     }
-    paragraph(&mut out, "Check", &words::fidelity(result.recording));
+    paragraph(&mut out, "Check", &words::fidelity(&result.recording));
     out
 }
 
-fn verdict(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
+fn verdict(out: &mut String, result: &DeviceResult, colour: Colour) {
     let explanation = &result.explanation;
     let Some(oom) = explanation.ooms.first() else {
-        if !words::has_history(result.recording) {
+        if !words::has_history(&result.recording) {
             let _ = writeln!(out, "{}", colour.strong(&words::headline(result)));
             return;
         }
@@ -62,7 +62,7 @@ fn verdict(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
     }
 }
 
-fn findings(out: &mut String, result: &ExplainResult<'_>) {
+fn findings(out: &mut String, result: &DeviceResult) {
     let explanation = &result.explanation;
     let cause = explanation.cause;
     if cause.is_none() && !explanation.ooms.is_empty() {
@@ -86,10 +86,10 @@ fn findings(out: &mut String, result: &ExplainResult<'_>) {
 }
 
 /// The memory at that moment, part by part; the parts add up to the last line.
-fn card(out: &mut String, result: &ExplainResult<'_>) {
+fn card(out: &mut String, result: &DeviceResult) {
     let moment = &result.explanation.moment;
     let mut rows: Vec<(Bytes, String)> = Vec::new();
-    let unlined = words::unlined(result.recording);
+    let unlined = words::unlined(&result.recording);
     for holder in moment.holders.iter().take(HOLDERS) {
         rows.push((holder.bytes, held_by(holder, unlined)));
     }
@@ -105,7 +105,7 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
     rows.retain(|(bytes, _)| *bytes > Bytes::ZERO);
     let label = match result.explanation.ooms.first() {
         Some(_) => "Memory when it failed",
-        None if words::has_history(result.recording) => "Memory at the peak",
+        None if words::has_history(&result.recording) => "Memory at the peak",
         None => "Memory when the snapshot was taken",
     };
     let _ = writeln!(out, "  {label}");
@@ -119,7 +119,7 @@ fn card(out: &mut String, result: &ExplainResult<'_>) {
 }
 
 /// What was in use, by what it was for; the parts add up to the last line.
-fn by_class(out: &mut String, result: &ExplainResult<'_>) {
+fn by_class(out: &mut String, result: &DeviceResult) {
     let moment = &result.explanation.moment;
     let parts = moment.classes.as_ref().map(memory::by_class).unwrap_or_default();
     if parts.is_empty() {
@@ -140,7 +140,7 @@ fn held_by(holder: &Holder, unlined: &str) -> String {
 }
 
 /// What to change in the program, and what is tried in vain.
-fn advice(out: &mut String, result: &ExplainResult<'_>) {
+fn advice(out: &mut String, result: &DeviceResult) {
     let advice = &result.explanation.advice;
     if advice.is_empty() {
         return;
@@ -156,7 +156,7 @@ fn advice(out: &mut String, result: &ExplainResult<'_>) {
     out.push('\n');
 }
 
-fn fixes(out: &mut String, result: &ExplainResult<'_>, colour: Colour) {
+fn fixes(out: &mut String, result: &DeviceResult, colour: Colour) {
     let explanation = &result.explanation;
     if explanation.fixes.is_empty() {
         return;

@@ -6,7 +6,7 @@ use super::style::paragraph;
 use crate::words;
 
 /// The device and the size of the recording, and what nothing in it tells.
-pub(super) fn recording(out: &mut String, of: &Recording<'_>) {
+pub(super) fn recording(out: &mut String, of: &Recording) {
     paragraph(out, "Run", &words::run(of));
     for unknown in &of.program.unknown {
         paragraph(out, "Unknown", &words::unknown(*unknown));

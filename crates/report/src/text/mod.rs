@@ -13,4 +13,14 @@ pub mod status;
 mod style;
 pub mod tune;
 
+use oomph_diagnose::results::explain::Explained;
 pub use style::Colour;
+
+/// One thing explained.
+pub fn explained(result: &Explained, colour: Colour) -> String {
+    match result {
+        Explained::Device(result) => explain::render(result, colour),
+        Explained::Process(result) => process::render(result, colour),
+        Explained::Text(log) => message::render(log, colour),
+    }
+}

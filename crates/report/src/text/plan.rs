@@ -7,7 +7,7 @@ use oomph_trace::Bytes;
 
 use super::style::{Align, Colour, paragraph, table};
 use crate::memory;
-use crate::plan::{ALIKE, PlanResult, PlannedVary};
+use oomph_diagnose::results::plan::{ALIKE, PlanResult, PlannedVary};
 
 /// That rows of the table stand for others.
 const ALIKE_IN_TABLE: &str = "the cards were seen on three of them, whose kernels are taken to be chosen alike: name one with --gpu to see it on its own";

@@ -7,15 +7,15 @@ use oomph_trace::sidecar::{Framework, Host, Why};
 
 use super::message;
 use super::style::{Align, Colour, paragraph, table};
-use crate::results::ProcessResult;
 use crate::words::{count, rank};
+use oomph_diagnose::results::explain::ProcessResult;
 
 /// The longest exception that is shown, in characters.
 const LONGEST: usize = 400;
 
 /// The whole report.
-pub fn render(result: &ProcessResult<'_>, colour: Colour) -> String {
-    let sidecar = result.sidecar;
+pub fn render(result: &ProcessResult, colour: Colour) -> String {
+    let sidecar = &result.sidecar;
     let mut out = String::new();
     match result.log.as_ref().filter(|log| !log.ooms.is_empty()) {
         Some(log) => {

@@ -6,13 +6,13 @@ use oomph_trace::Bytes;
 
 use super::heading;
 use super::style::{Align, Colour, paragraph, table};
-use crate::results::ReplayResult;
 use crate::words::{self, count};
+use oomph_diagnose::results::replay::ReplayResult;
 
 /// The whole report.
-pub fn render(result: &ReplayResult<'_>, colour: Colour) -> String {
+pub fn render(result: &ReplayResult, colour: Colour) -> String {
     let mut out = String::new();
-    let recording = result.recording;
+    let recording = &result.recording;
     let verdict = match (result.as_recorded, recording.is_exact(), result.replayed.completes()) {
         _ if !words::has_history(recording) => "nothing to replay: the snapshot has no history".to_owned(),
         (true, true, _) => colour.good("the replay reproduces the recording exactly"),

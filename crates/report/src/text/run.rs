@@ -2,35 +2,66 @@
 
 use std::fmt::Write as _;
 
-use oomph_trace::Bytes;
+use oomph_diagnose::results::run::{HostDeath, LaterFailure, Peak, RunEnd, RunResult, Sure};
 
 use super::style::{Colour, WIDTH, paragraph};
 use crate::words::{count, counted};
 
+/// How much is said of a run in which nothing ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Talk {
+    /// Nothing.
+    Quiet,
+    /// What concerns the GPUs that were used.
+    Normal,
+    /// Also that none was.
+    Verbose,
+}
+
 /// How many GPUs of processes have a line of their own.
 const LINES: usize = 8;
-/// From this share of a limit on, memory was short.
-const SHORT: f64 = 0.9;
 
-/// The peak of one process on one GPU.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Peak {
-    /// The process, where there are several.
-    pub process: Option<String>,
-    /// The GPU.
-    pub device: u32,
-    /// The most that was held.
-    pub held: Bytes,
-    /// What could be held.
-    pub whole: Option<Bytes>,
-    /// Whether that is a limit, not the card.
-    pub is_limit: bool,
-    /// How often the cache was dropped to serve a request.
-    pub retries: u64,
+/// The words about a run. `last` is the link to its folder, for people who have to type it.
+pub fn render(result: &RunResult, last: &str, talk: Talk, colour: Colour) -> String {
+    match &result.end {
+        RunEnd::GpuDeath(found) => {
+            let reports: Vec<String> =
+                found.results.iter().map(|result| super::explained(result, colour)).collect();
+            let mut out = format!("\n{}", reports.join("\n"));
+            if let Some(name) = &found.process {
+                let _ = write!(out, "\noomph: this was {name}, the first to fail\n");
+            }
+            for LaterFailure { process, seconds, recording } in &found.later {
+                let _ = writeln!(
+                    out,
+                    "oomph: {process} ran out {seconds:.1} s later: oomph explain {last}/{recording}"
+                );
+            }
+            out + &peaks(&result.peaks, last)
+        }
+        RunEnd::HostDeath(death) => format!("\n{}", host_death(death, colour)),
+        RunEnd::Other if talk == Talk::Quiet => String::new(),
+        RunEnd::Other => {
+            let mut out = peaks(&result.peaks, last);
+            if result.failures > 0 {
+                let times = if result.failures == 1 {
+                    "once".to_owned()
+                } else {
+                    format!("{} times", result.failures)
+                };
+                let _ =
+                    writeln!(out, "oomph: ran out of memory {times} and went on; why: oomph explain {last}");
+            }
+            if out.is_empty() && talk == Talk::Verbose {
+                out = format!("oomph: no process used a GPU; {}\n", result.folder.display());
+            }
+            out
+        }
+    }
 }
 
 /// A line for each peak, then where the recordings are: on the same line, where there is but one and it has room.
-pub fn peaks(peaks: &[Peak], folder: &str) -> String {
+fn peaks(peaks: &[Peak], folder: &str) -> String {
     let mut out = String::new();
     for peak in peaks.iter().take(LINES) {
         let process = peak.process.as_ref().map_or_else(String::new, |name| format!("{name}, "));
@@ -54,159 +85,8 @@ pub fn peaks(peaks: &[Peak], folder: &str) -> String {
     out
 }
 
-/// What is known of a death by the host's memory, or by something that looks like it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HostDeath {
-    /// The signal, where the script itself died of it.
-    pub signal: Option<u8>,
-    /// Whose figures these are: the process that vanished, or the largest.
-    pub process: Option<String>,
-    /// Whether that process vanished: it noted no end.
-    pub vanished: bool,
-    /// Its memory when it last noted it.
-    pub rss: Option<Bytes>,
-    /// Processes that the kernel killed in this control group during the run.
-    pub group_kills: u64,
-    /// What the group may use.
-    pub group_limit: Option<Bytes>,
-    /// What it used when last noted.
-    pub group_use: Option<Bytes>,
-    /// Processes that the kernel killed on the whole machine during the run.
-    pub machine_kills: u64,
-    /// What the machine could still give when last noted.
-    pub available: Option<Bytes>,
-    /// What it has.
-    pub total: Option<Bytes>,
-    /// /dev/shm, free and in all, where shared memory failed.
-    pub shm: Option<(Bytes, Bytes)>,
-    /// Whether the words of the failure name a worker of a data loader.
-    pub worker: bool,
-}
-
-/// How sure it is that memory was the reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sure {
-    Certain,
-    Likely,
-    No,
-}
-
-impl HostDeath {
-    fn sure(&self) -> Sure {
-        let short_of = |used: Option<Bytes>, limit: Option<Bytes>| {
-            used.zip(limit).is_some_and(|(used, limit)| used.share_of(limit) >= SHORT)
-        };
-        let machine_is_short =
-            self.available.zip(self.total).is_some_and(|(left, total)| left.share_of(total) < 1.0 - SHORT);
-        if self.group_kills > 0 {
-            Sure::Certain
-        } else if self.machine_kills > 0
-            || self.shm.is_some()
-            || machine_is_short
-            || short_of(self.group_use, self.group_limit)
-            || short_of(self.rss, self.group_limit)
-        {
-            Sure::Likely
-        } else {
-            Sure::No
-        }
-    }
-
-    fn title(&self) -> String {
-        let who = if self.worker {
-            "a DataLoader worker was killed".to_owned()
-        } else {
-            match self.signal {
-                Some(9) => "killed by signal 9 (SIGKILL)".to_owned(),
-                Some(7) => "killed by signal 7 (SIGBUS)".to_owned(),
-                Some(number) => format!("killed by signal {number}"),
-                None if self.vanished => {
-                    format!("{} vanished without a word", self.process.as_deref().unwrap_or("a process"))
-                }
-                None => "a process was killed".to_owned(),
-            }
-        };
-        match self.sure() {
-            Sure::Certain => format!("{who}: the host's memory ran out"),
-            Sure::Likely if self.shm.is_some() => format!("{who}: shared memory ran out"),
-            Sure::Likely => format!("{who}: most likely the host's memory ran out"),
-            Sure::No => format!("{who}, with no sign that memory ran out"),
-        }
-    }
-
-    fn known_by(&self) -> String {
-        match self.sure() {
-            Sure::Certain => format!(
-                "the kernel counted {} for want of memory in this control group during the run (oom_kill)",
-                counted(self.group_kills, "kill")
-            ),
-            Sure::Likely if self.shm.is_some() => {
-                "a write to shared memory failed (bus error), which is what a full /dev/shm does".to_owned()
-            }
-            Sure::Likely if self.machine_kills > 0 => format!(
-                "the kernel counted {} for want of memory on this machine during the run; whose is not told \
-                 (dmesg names them)",
-                counted(self.machine_kills, "kill")
-            ),
-            Sure::Likely => {
-                "memory was short at the last look; the kernel's count of kills is not visible here or \
-                             did not rise"
-                    .to_owned()
-            }
-            Sure::No => {
-                let look = if self.rss.is_some() {
-                    "memory was not short at the last look"
-                } else {
-                    "no process of it noted how much memory it held"
-                };
-                format!("no count of out-of-memory kills rose during the run, and {look}")
-            }
-        }
-    }
-
-    fn figures(&self) -> String {
-        let mut parts = Vec::new();
-        if let Some(rss) = self.rss {
-            let process = self.process.as_deref().unwrap_or("the script");
-            parts.push(format!("{process} held {rss} of RAM when it last noted it"));
-        }
-        if let Some(limit) = self.group_limit {
-            let used = self.group_use.map_or_else(String::new, |used| format!(", {used} in use"));
-            parts.push(format!("the control group may use {limit}{used}"));
-        }
-        if let Some((left, total)) = self.available.zip(self.total) {
-            parts.push(format!("{left} of the machine's {total} was available"));
-        }
-        if let Some((free, total)) = self.shm {
-            parts.push(format!("/dev/shm had {free} free of {total}"));
-        }
-        parts.join("; ")
-    }
-
-    fn cure(&self) -> &'static str {
-        match self.sure() {
-            Sure::No => {
-                "find out who sent it: a scheduler's time limit, an operator, `kill -9`; `dmesg | grep -i oom` tells \
-                 for sure whether it was memory"
-            }
-            Sure::Likely if self.shm.is_some() => {
-                "give the container more shared memory (docker run --shm-size=8g, or --ipc=host), or use fewer \
-                 DataLoader workers or smaller batches"
-            }
-            Sure::Certain | Sure::Likely if self.worker => {
-                "use fewer DataLoader workers, a smaller prefetch_factor, and keep data in arrays instead of lists of \
-                 Python objects, which every worker comes to copy; or allow the job more memory"
-            }
-            Sure::Certain | Sure::Likely => {
-                "allow the job more memory (docker --memory, sbatch --mem, resources.limits.memory), or hold less: \
-                 fewer DataLoader workers, smaller prefetch_factor, load weights with mmap=True, stream the data set"
-            }
-        }
-    }
-}
-
 /// The report on a death by the host's memory.
-pub fn host_death(death: &HostDeath, colour: Colour) -> String {
+fn host_death(death: &HostDeath, colour: Colour) -> String {
     let mut out = String::new();
     let title = death.title();
     let title = if death.sure() == Sure::No { title } else { colour.bad(&title) };
@@ -222,6 +102,8 @@ pub fn host_death(death: &HostDeath, colour: Colour) -> String {
 
 #[cfg(test)]
 mod tests {
+    use oomph_trace::Bytes;
+
     use super::*;
 
     #[track_caller]

@@ -5,8 +5,11 @@ use std::fmt::Write as _;
 use oomph_trace::Bytes;
 
 use super::style::{Align, Colour, WIDTH, paragraph, table, wrapped};
-use crate::status::{Gpu, GpuMemory, GpuProcess, Gpus, Obeyed, Process, Recorded, Settings, Status};
 use crate::words::counted;
+use oomph_diagnose::results::status::{
+    Gpu, GpuMemory, GpuProcess, Gpus, Process, Recorded, Settings, Status,
+};
+use oomph_engine::torch::variables::Obeyed;
 
 /// How far the rows of a GPU's processes are indented.
 const INDENT: usize = 4;

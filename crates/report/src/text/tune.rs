@@ -6,14 +6,14 @@ use oomph_diagnose::tune::{Candidate, risks};
 
 use super::heading;
 use super::style::{Align, Colour, paragraph, table};
-use crate::results::TuneResult;
 use crate::words::{self, count, counted};
+use oomph_diagnose::results::tune::TuneResult;
 
 /// How many rows are shown unless all are asked for.
 const SHOWN: usize = 12;
 
 /// The whole report. `all`: every row rather than the best dozen.
-pub fn render(result: &TuneResult<'_>, all: bool, colour: Colour) -> String {
+pub fn render(result: &TuneResult, all: bool, colour: Colour) -> String {
     let mut out = String::new();
     let recorded = &result.candidates[0];
     let verdict = match result.best.map(|best| &result.candidates[best]) {
@@ -22,8 +22,8 @@ pub fn render(result: &TuneResult<'_>, all: bool, colour: Colour) -> String {
         None => colour.bad("no allocator setting helps: the job needs less memory or a larger card"),
     };
     let _ = writeln!(out, "{}", colour.strong(&verdict));
-    heading::recording(&mut out, result.recording);
-    let limit = match (result.limit, words::limit(result.recording)) {
+    heading::recording(&mut out, &result.recording);
+    let limit = match (result.limit, words::limit(&result.recording)) {
         (Some(limit), Some((known, source))) if limit == known => format!("{limit} ({source})"),
         (Some(limit), _) => limit.to_string(),
         (None, _) => "none known: give one with --limit to see what fits it".to_owned(),
@@ -85,13 +85,13 @@ pub fn render(result: &TuneResult<'_>, all: bool, colour: Colour) -> String {
         &format!(
             "replay of {}; {}",
             counted(result.candidates.len() as u64, "setting"),
-            words::fidelity(result.recording)
+            words::fidelity(&result.recording)
         ),
     );
     out
 }
 
-fn explain_best(out: &mut String, result: &TuneResult<'_>) {
+fn explain_best(out: &mut String, result: &TuneResult) {
     let recorded = &result.candidates[0];
     let Some(best) = result.best.map(|best| &result.candidates[best]) else {
         let floor = result.recording.peaks.requested.bytes;

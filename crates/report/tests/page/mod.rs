@@ -4,10 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use oomph_diagnose::explain::explain;
-use oomph_diagnose::tune::Search;
-use oomph_engine::recording::{Known, Recording};
-use oomph_report::results::ExplainResult;
+use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::tune::evaluate_shortlist;
+use oomph_engine::recording::Known;
 use oomph_trace::{Frame, Snapshot, read_snapshot};
 
 /// Every recording there is, by name.
@@ -28,22 +27,12 @@ pub(crate) fn snapshot(fixture: &str) -> Snapshot {
     read_snapshot(std::fs::File::open(path).unwrap()).unwrap()
 }
 
-pub(crate) fn recordings(snapshot: &Snapshot) -> Vec<Recording<'_>> {
-    let devices = snapshot.traces.iter().filter(|trace| trace.device >= 0);
-    devices.map(|trace| Recording::understand(snapshot, trace, Known::default())).collect()
-}
-
-pub(crate) fn results<'a>(recordings: &'a [Recording<'a>]) -> Vec<ExplainResult<'a>> {
-    let evaluate = |search: &Search<'_>| {
-        search.shortlist().iter().map(|options| search.evaluate_at_limit(options)).collect()
-    };
-    let results = recordings.iter();
-    results.map(|recording| ExplainResult { recording, explanation: explain(recording, &evaluate) }).collect()
+pub(crate) fn results(snapshot: &Snapshot) -> Vec<Explained> {
+    Explained::snapshot(snapshot.clone(), Known::default(), &evaluate_shortlist)
 }
 
 pub(crate) fn page(snapshot: &Snapshot) -> String {
-    let recordings = recordings(snapshot);
-    oomph_report::html::explain(&results(&recordings))
+    oomph_report::html::page(&results(snapshot)).unwrap()
 }
 
 /// The bytes of each part of each bar, and what they are to add up to.

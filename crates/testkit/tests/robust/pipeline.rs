@@ -1,36 +1,36 @@
 //! What the commands do with a snapshot, one after another.
 
-use oomph_diagnose::explain::explain;
-use oomph_diagnose::tune::{Search, best};
+use std::sync::Arc;
+
+use oomph_diagnose::results::explain::{DeviceResult, Explained, ProcessResult};
+use oomph_diagnose::results::replay::ReplayResult;
+use oomph_diagnose::results::tune::TuneResult;
+use oomph_diagnose::tune::{Search, best, evaluate_shortlist};
 use oomph_engine::recording::{Known, Recording};
 use oomph_engine::replay::{OnFailure, Setup, replay};
 use oomph_engine::torch::options::Options;
 use oomph_engine::torch::rounding::Divisions;
-use oomph_report::results::{ExplainResult, ProcessResult, ReplayResult, TuneResult};
 use oomph_report::text::Colour;
 use oomph_report::{html, json, text};
-use oomph_trace::{Bytes, Snapshot, Trace};
+use oomph_trace::{Bytes, Snapshot};
 
 /// Inspects the snapshot; explains, replays and tunes each device's part of it; shows all that as text and as JSON.
 pub(crate) fn run(snapshot: &Snapshot) {
     assert!(!text::inspect::render(snapshot, Colour::Off).is_empty());
     assert!(!json::document(vec![json::inspect(snapshot)]).is_empty());
     if let Some(sidecar) = &snapshot.sidecar {
-        let process = ProcessResult { sidecar, log: None };
+        let process = ProcessResult { sidecar: sidecar.clone(), log: None };
         assert!(!text::process::render(&process, Colour::Off).is_empty());
         assert!(!json::document(vec![json::process(&process)]).is_empty());
     }
-    for trace in snapshot.traces.iter().filter(|trace| trace.device >= 0) {
-        device(snapshot, trace);
+    for recording in Recording::all(snapshot.clone(), Known::default()) {
+        device(recording);
     }
 }
 
-fn device(snapshot: &Snapshot, trace: &Trace) {
-    let recording = Recording::understand(snapshot, trace, Known::default());
-    let evaluate = |search: &Search<'_>| {
-        search.shortlist().iter().map(|found| search.evaluate_at_limit(found)).collect()
-    };
-    let explained = ExplainResult { recording: &recording, explanation: explain(&recording, &evaluate) };
+fn device(recording: Recording) {
+    let recording = Arc::new(recording);
+    let explained = DeviceResult::of(Arc::clone(&recording), &evaluate_shortlist);
     let moment = &explained.explanation.moment;
     if let Some(classes) = &moment.classes {
         assert_eq!(classes.iter().map(|(_, bytes)| *bytes).sum::<Bytes>(), moment.counters.active);
@@ -39,14 +39,16 @@ fn device(snapshot: &Snapshot, trace: &Trace) {
         let parts = [beside.not_held, beside.beyond_limit, beside.context, beside.others.unwrap_or_default()];
         assert_eq!(parts.into_iter().sum::<Bytes>() + moment.counters.reserved, beside.total);
     }
-    assert!(!html::explain(std::slice::from_ref(&explained)).is_empty());
-    assert!(!text::explain::render(&explained, Colour::Off).is_empty());
-    assert!(!json::document(vec![json::explain(&explained)]).is_empty());
+    let explained = Explained::Device(Box::new(explained));
+    assert!(!text::explained(&explained, Colour::Off).is_empty());
+    assert!(!json::document(vec![json::explained(&explained)]).is_empty());
+    assert!(html::page(&[explained]).is_some_and(|page| !page.is_empty()));
 
     let search = Search::new(&recording, None);
     let candidates = settings(&recording).iter().map(|options| search.evaluate(options)).collect::<Vec<_>>();
     let best = best(&candidates);
-    let tuned = TuneResult { recording: &recording, limit: search.limit, candidates, best, growth: None };
+    let tuned =
+        TuneResult { recording: Arc::clone(&recording), limit: search.limit, candidates, best, growth: None };
     assert!(!text::tune::render(&tuned, true, Colour::Off).is_empty());
     assert!(!json::document(vec![json::tune(&tuned)]).is_empty());
 
@@ -54,14 +56,14 @@ fn device(snapshot: &Snapshot, trace: &Trace) {
         let setup = Setup { options: options.clone(), ..recording.setup.clone() };
         let replayed = replay(&recording.program, &setup, start, OnFailure::FollowRecording);
         let as_recorded = setup == recording.setup;
-        let result = ReplayResult { recording: &recording, setup, as_recorded, replayed };
+        let result = ReplayResult { recording: Arc::clone(&recording), setup, as_recorded, replayed };
         assert!(!text::replay::render(&result, Colour::Off).is_empty());
         assert!(!json::document(vec![json::replay(&result)]).is_empty());
     }
 }
 
 /// The recorded settings, and one of each way to allocate.
-fn settings(recording: &Recording<'_>) -> [Options; 4] {
+fn settings(recording: &Recording) -> [Options; 4] {
     let base = Options::default;
     [
         recording.setup.options.clone(),

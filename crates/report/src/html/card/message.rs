@@ -8,7 +8,7 @@ use oomph_trace::Bytes;
 use super::super::bar::Part;
 use super::super::escape::Escaped;
 use super::super::verdict;
-use super::{begin, end, headline, memory, place};
+use super::{headline, memory, place};
 use crate::words;
 
 /// How many changes that help are listed.
@@ -17,13 +17,11 @@ const HELPING: usize = 5;
 const FRUITLESS: usize = 3;
 
 /// The card of the first failure that a text reports.
-pub fn message(log: &Log) -> String {
-    let mut out = begin();
+pub(super) fn message(out: &mut String, log: &Log) {
     match log.ooms.first() {
-        Some(oom) => report(&mut out, oom),
-        None => headline(&mut out, "no report of memory that ran out"),
+        Some(oom) => report(out, oom),
+        None => headline(out, "no report of memory that ran out"),
     }
-    end(out)
 }
 
 fn report(out: &mut String, oom: &Oom) {

@@ -1,0 +1,106 @@
+//! What `oomph explain` finds in a file, a text, or what a process of a run left.
+
+use std::sync::Arc;
+
+use oomph_engine::recording::{Known, Recording};
+use oomph_trace::{Sidecar, Snapshot};
+
+use crate::explain::{Explanation, explain};
+use crate::message::{self, Log};
+use crate::tune::{Candidate, Search};
+
+/// Replays the settings that most often help, under the limit only. The libraries know no threads, so whoever has cores
+/// brings this.
+pub type Evaluate = dyn Fn(&Search<'_>) -> Vec<Candidate> + Sync;
+
+/// One thing explained.
+#[derive(Clone, Debug)]
+pub enum Explained {
+    /// A recording of one device.
+    Device(Box<DeviceResult>),
+    /// A process that left no memory of a GPU.
+    Process(Box<ProcessResult>),
+    /// A log, an error, a traceback.
+    Text(Log),
+}
+
+/// What is known of one device.
+#[derive(Clone, Debug)]
+pub struct DeviceResult {
+    /// The recording.
+    pub recording: Arc<Recording>,
+    /// The verdict.
+    pub explanation: Explanation,
+}
+
+/// What is known of a process that left no memory of a GPU.
+#[derive(Clone, Debug)]
+pub struct ProcessResult {
+    /// What the recorder wrote down.
+    pub sidecar: Sidecar,
+    /// What the exception's text says, if there was one.
+    pub log: Option<Log>,
+}
+
+impl Explained {
+    /// Explains every device of a snapshot; of one without memory of a GPU, the process that wrote it.
+    pub fn snapshot(snapshot: Snapshot, known: Known, evaluate: &Evaluate) -> Vec<Explained> {
+        let uses_gpu = snapshot.traces.iter().any(|trace| trace.device >= 0);
+        match snapshot.sidecar {
+            Some(sidecar) if !uses_gpu => vec![Explained::Process(Box::new(ProcessResult::of(sidecar)))],
+            _ => {
+                let devices = Recording::all(snapshot, known).into_iter();
+                devices
+                    .map(|recording| Explained::Device(Box::new(DeviceResult::of(recording, evaluate))))
+                    .collect()
+            }
+        }
+    }
+
+    /// The result of a device, if it is one.
+    pub fn device(&self) -> Option<&DeviceResult> {
+        match self {
+            Explained::Device(result) => Some(result),
+            Explained::Process(_) | Explained::Text(_) => None,
+        }
+    }
+
+    /// Whether a request for memory failed.
+    pub fn ran_out(&self) -> bool {
+        match self {
+            Explained::Device(result) => !result.explanation.ooms.is_empty(),
+            Explained::Process(result) => result.log.as_ref().is_some_and(|log| !log.ooms.is_empty()),
+            Explained::Text(log) => !log.ooms.is_empty(),
+        }
+    }
+}
+
+impl DeviceResult {
+    /// Explains one recording.
+    pub fn of(recording: impl Into<Arc<Recording>>, evaluate: &Evaluate) -> DeviceResult {
+        let recording = recording.into();
+        let explanation = explain(&recording, evaluate);
+        DeviceResult { recording, explanation }
+    }
+}
+
+impl ProcessResult {
+    /// Reads the exception like any log.
+    pub fn of(sidecar: Sidecar) -> ProcessResult {
+        let words = sidecar.exception.as_ref().map(|exception| {
+            let text = exception.text.as_deref().unwrap_or_default();
+            let traceback = exception.traceback.as_deref().unwrap_or_default();
+            let class = exception.class.as_deref().unwrap_or("Exception");
+            // The traceback ends with the text; where it is missing or cut, the text is not.
+            if traceback.contains(text) {
+                traceback.to_owned()
+            } else {
+                format!("{traceback}\n{class}: {text}\n")
+            }
+        });
+        let words = words.filter(|text| !text.trim().is_empty());
+        // Reading from memory does not fail.
+        let log = words.and_then(|text| message::read(text.as_bytes()).ok());
+        ProcessResult { sidecar, log }
+    }
+}

@@ -1,0 +1,178 @@
+//! What `oomph plan` finds: whether a script fits a card, and what would make it fit.
+
+use crate::classes::ByClass;
+use crate::phases::Phase;
+use oomph_trace::Bytes;
+
+/// How the caveat begins of a card that another stands for.
+pub const ALIKE: &str = "seen on a card of another architecture (name it with --gpu to see it on its own)";
+
+/// The card that was asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedCard {
+    /// What it is called on the command line.
+    pub short: String,
+    /// What CUDA calls it.
+    pub name: String,
+    /// Its memory.
+    pub total: Bytes,
+    /// Compute capability.
+    pub capability: (u8, u8),
+    /// What a CUDA context with its libraries takes of it.
+    pub context: Bytes,
+    /// The card that the program was run as on, where that is another of its kind.
+    pub seen_on: Option<String>,
+}
+
+/// The peaks of PyTorch's allocator, as it counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlannedPeaks {
+    /// What was asked for.
+    pub requested: Bytes,
+    /// After rounding.
+    pub allocated: Bytes,
+    /// Held from the driver.
+    pub reserved: Bytes,
+}
+
+/// The moment of the peak.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlannedAt {
+    /// The line, and the library's line it led to.
+    pub file: Option<String>,
+    /// Its number.
+    pub line: Option<u32>,
+    /// The library's line, where that is another.
+    pub within: Option<(String, u32)>,
+    /// What the program was doing.
+    pub phase: Option<Phase>,
+    /// In which step, counted from 1.
+    pub step: Option<u64>,
+}
+
+/// A change and what it leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedOption {
+    /// What to change.
+    pub change: String,
+    /// What to type or write.
+    pub instruction: String,
+    /// How it is known.
+    pub how: How,
+    /// The peak held with it, with memory to spare; `None` where the program failed with the change.
+    pub peak_reserved: Option<Bytes>,
+    /// With the context.
+    pub process: Option<Bytes>,
+    /// Whether it fits.
+    pub fits: Option<bool>,
+}
+
+/// How a number is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The program was run again on the phantom.
+    Planned,
+    /// Its allocations were replayed.
+    Replayed,
+}
+
+impl How {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            How::Planned => "planned",
+            How::Replayed => "replayed",
+        }
+    }
+}
+
+/// The largest value of a flag that fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedVary {
+    /// The script's flag.
+    pub flag: String,
+    /// The value on the command line, if it is there.
+    pub asked: Option<u64>,
+    /// The largest value that fits; `None`: not even 1 does.
+    pub largest: Option<u64>,
+    /// The peak held at that value.
+    pub peak_reserved: Option<Bytes>,
+    /// Whether the search ended before a value that does not fit was found.
+    pub is_open: bool,
+    /// Values that were tried.
+    pub tried: Vec<u64>,
+}
+
+impl PlannedVary {
+    /// The micro-batch and the number of accumulation steps that keep what was asked for: the largest divisor of it
+    /// that fits.
+    pub fn accumulation(&self) -> Option<(u64, u64)> {
+        let (asked, largest) = (self.asked?, self.largest?);
+        let micro = (1..=largest.min(asked)).rev().find(|micro| asked % micro == 0)?;
+        Some((micro, asked / micro))
+    }
+}
+
+/// The answer for one card.
+#[derive(Clone, Debug)]
+pub struct PlanResult {
+    /// The program, as it was named.
+    pub script: String,
+    /// The card.
+    pub card: PlannedCard,
+    /// What PyTorch may hold, where less than the card has was asked for.
+    pub limit: Option<Bytes>,
+    /// `None` where the program came to no use of the card.
+    pub peaks: Option<PlannedPeaks>,
+    /// Whether it fits; `None`: cannot tell.
+    pub fits: Option<bool>,
+    /// How often PyTorch has to give its cache back to fit.
+    pub retries: u64,
+    /// The moment of the peak.
+    pub at: PlannedAt,
+    /// What was in use then, by class; adds up to the peak allocated.
+    pub by_class: ByClass,
+    /// Optimizer steps that were seen.
+    pub steps: u64,
+    /// Changes, those that fit first.
+    pub options: Vec<PlannedOption>,
+    /// The search over a flag.
+    pub vary: Option<PlannedVary>,
+    /// What the answer does not know.
+    pub caveats: Vec<String>,
+    /// Why there is no answer.
+    pub why_not: Option<String>,
+}
+
+impl PlanResult {
+    /// What the process holds at its peak: PyTorch's memory and the context.
+    pub fn process(&self) -> Option<Bytes> {
+        self.peaks.map(|peaks| peaks.reserved + self.card.context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accumulation_keeps_the_effective_batch() {
+        let check = |asked, largest| {
+            let vary = PlannedVary {
+                flag: "--batch".to_owned(),
+                asked,
+                largest,
+                peak_reserved: None,
+                is_open: false,
+                tried: Vec::new(),
+            };
+            vary.accumulation()
+        };
+        assert_eq!(check(Some(64), Some(23)), Some((16, 4)));
+        assert_eq!(check(Some(64), Some(64)), Some((64, 1)));
+        assert_eq!(check(Some(64), Some(100)), Some((64, 1)));
+        assert_eq!(check(Some(7), Some(6)), Some((1, 7)));
+        assert_eq!(check(None, Some(6)), None);
+        assert_eq!(check(Some(8), None), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! Asking a process under `oomph run` to write its recording and go on: it listens for SIGUSR1.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use oomph_machine::run_folder::{self, Notes};
+use oomph_machine::status::process;
+use oomph_trace::sidecar::Why;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How often the folder is looked at.
+const PAUSE: Duration = Duration::from_millis(20);
+/// SIGUSR1 in the mask of signals that a process catches.
+const USR1: u64 = 1 << (10 - 1);
+
+/// A process that can be asked.
+struct Listener {
+    pid: i32,
+    run: PathBuf,
+}
+
+/// Asks the process, or those that record below it, and gives the files that were written.
+pub fn dump(pid: i32, patience: Duration) -> Result<Vec<PathBuf>> {
+    let listeners = listeners_at(pid)?;
+    let before: Vec<Option<u64>> =
+        listeners.iter().map(|process| dumped_us(process).map(|(at, _)| at)).collect();
+    for process in &listeners {
+        let Some(number) = Pid::from_raw(process.pid) else { continue };
+        if let Err(error) = kill_process(number, Signal::USR1) {
+            bail!("cannot signal process {}: {error}", process.pid);
+        }
+    }
+    let end = Instant::now() + patience;
+    let mut written = Vec::new();
+    for (process, before) in listeners.iter().zip(before) {
+        loop {
+            match dumped_us(process).filter(|(at, _)| Some(*at) > before) {
+                Some((_, path)) => {
+                    written.push(path);
+                    break;
+                }
+                None if Instant::now() >= end => bail!(
+                    "process {} has not written its recording within {} s: it may be in a long call, \
+                     or use SIGUSR1 itself; wait longer with --wait",
+                    process.pid,
+                    patience.as_secs()
+                ),
+                None => thread::sleep(PAUSE),
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// When a process was last asked for its recording, and where that is.
+fn dumped_us(process: &Listener) -> Option<(u64, PathBuf)> {
+    run_folder::notes(&process.run).into_iter().find_map(|path| {
+        let sidecar = Notes::read(&path)?.sidecar;
+        let is_it = sidecar.identity.pid == u64::try_from(process.pid).ok() && sidecar.why == Some(Why::Dump);
+        Some((sidecar.written_us.filter(|_| is_it)?, path.with_extension("pickle")))
+    })
+}
+
+/// The process itself if it records; else those below it that do: of `oomph run`, a launcher or a shell.
+fn listeners_at(pid: i32) -> Result<Vec<Listener>> {
+    if !Path::new(&format!("/proc/{pid}")).exists() {
+        bail!("there is no process {pid}");
+    }
+    let is_secret = fs::read(format!("/proc/{pid}/environ"))
+        .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+    if is_secret {
+        bail!("process {pid} is not yours: ask its owner, or use sudo");
+    }
+    let own = run_of(pid);
+    if let Some(run) = own.clone().filter(|_| listens(pid)) {
+        return Ok(vec![Listener { pid, run }]);
+    }
+    let below = descendants(pid);
+    let in_run = own.is_some() || below.iter().any(|pid| run_of(*pid).is_some());
+    // Somebody who does not listen would die of the signal.
+    let listeners = below.into_iter().filter(|pid| listens(*pid));
+    let listeners: Vec<Listener> =
+        listeners.filter_map(|pid| Some(Listener { pid, run: run_of(pid)? })).collect();
+    if listeners.is_empty() {
+        let why = if in_run {
+            "belongs to a run, but no Python in it listens"
+        } else {
+            "was not started by oomph: start it with `oomph run`"
+        };
+        bail!("process {pid} {why}");
+    }
+    Ok(listeners)
+}
+
+/// The folder of the run that a process belongs to.
+fn run_of(pid: i32) -> Option<PathBuf> {
+    let environment = process::environment(Path::new("/proc"), u32::try_from(pid).ok()?)?;
+    environment.get(run_folder::VARIABLE).map(PathBuf::from)
+}
+
+/// Whether it catches SIGUSR1, and is an interpreter rather than what started one.
+fn listens(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let is_python = program.file_name().is_some_and(|name| name.to_string_lossy().contains("python"));
+    caught & USR1 != 0 && is_python
+}
+
+/// All processes below this one, those of lower numbers first.
+fn descendants(root: i32) -> Vec<i32> {
+    let pids = process::all(Path::new("/proc")).into_iter().filter_map(|pid| i32::try_from(pid).ok());
+    let parents: Vec<(i32, i32)> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(above) = found.get(next).copied() {
+        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found.remove(0);
+    found.sort_unstable();
+    found
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name, which is in parentheses and may hold anything: the state, then the parent.
+    stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok()
+}

@@ -1,0 +1,33 @@
+//! Running a script on a GPU that is not there, and saying whether it fits on one that is.
+//!
+//! In reading order: the cards in question, the library that stands in for them, one run of the script on it (`trial`),
+//! what that says of a card (`answer`), the changes that are tried (`options`), the search over a flag (`vary`), and the
+//! planner that goes through all of it.
+
+pub mod cards;
+
+pub mod phantom;
+
+pub mod trial;
+
+mod refusal;
+
+pub mod answer;
+
+pub mod options;
+
+pub mod vary;
+
+pub mod planner;
+
+use serde::Serialize;
+
+/// What `oomph plan` needs of the process, under `plan` in run.json.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanRequest {
+    /// Optimizer steps after which it ends; `None`: when the peak stands still.
+    pub steps: Option<u64>,
+    /// The change that is tried, if any.
+    #[serde(serialize_with = "options::as_switch")]
+    pub changes: Option<options::Change>,
+}

@@ -1,0 +1,213 @@
+//! One run of the script on the phantom GPU, and what it left.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use oomph_diagnose::results::plan::PlannedPeaks;
+use oomph_engine::recording::{Known, Recording};
+use oomph_machine::explain;
+use oomph_machine::run_folder::Notes;
+use oomph_trace::sidecar::MarkKind;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+
+use super::cards::CardSpec;
+use super::phantom;
+use crate::folder::RunFolder;
+use crate::job::Job;
+use crate::settings;
+
+/// How often a child is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a child has to write its recording when it is told to end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Where what the script prints goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prints {
+    /// To our standard error: standard output is the plan's.
+    ToUser,
+    /// Into its folder.
+    ToFile,
+}
+
+/// What a run left.
+#[derive(Debug, Default)]
+pub struct Trial {
+    /// What PyTorch counted.
+    pub peaks: Option<PlannedPeaks>,
+    /// Its allocations.
+    pub recording: Option<Recording>,
+    /// Optimizer steps that were seen.
+    pub steps: u64,
+    /// Why the run ended before the script did.
+    pub stopped: Option<Stop>,
+    /// What the process noted for the plan.
+    pub notes: PlanNotes,
+    /// Why the script failed, if it did: the exception's class and text.
+    pub failure: Option<(String, String)>,
+}
+
+/// Why a run ended before the script did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stop {
+    /// The peak stood still.
+    Repeats,
+    /// So many steps were wanted.
+    Steps,
+    /// It took too long.
+    Time,
+}
+
+/// What the process noted for the plan, under `plan` in its notes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct PlanNotes {
+    stopped: Option<StopNote>,
+    /// The line that waits for gradients.
+    pub backward: Option<LineNote>,
+    /// Questions that were answered with an invented value.
+    #[serde(rename = "asked")]
+    pub questions: Vec<Question>,
+    /// What was done otherwise than the script says.
+    pub remarks: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct StopNote {
+    why: Stop,
+}
+
+/// A line of the program.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LineNote {
+    /// Its file.
+    pub file: String,
+    /// Its number.
+    pub line: u32,
+}
+
+/// A question of the script that a phantom cannot answer.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Question {
+    /// What was wanted: `item`, `nonzero`, …
+    pub kind: String,
+    /// Where.
+    #[serde(flatten)]
+    pub line: LineNote,
+    /// For a length: the most bytes that depend on it.
+    #[serde(default)]
+    pub bytes: u64,
+}
+
+/// What all runs of one plan share.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// The phantom's library.
+    pub library: PathBuf,
+    /// How long a run may take.
+    pub longest: Duration,
+}
+
+impl Stage {
+    /// Runs the script once.
+    pub fn run(&self, job: &Job, folder: &RunFolder, card: &CardSpec, prints: Prints) -> io::Result<Trial> {
+        let mut command = job.command(Some(folder), &settings::in_force());
+        command.envs(phantom::variables(&self.library, card)).stdin(Stdio::null());
+        match prints {
+            Prints::ToUser => {
+                command.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
+            }
+            Prints::ToFile => {
+                let file = File::create(folder.path.join("output.txt"))?;
+                command.stdout(Stdio::from(file.try_clone()?)).stderr(Stdio::from(file));
+            }
+        }
+        let code = wait(&mut command.spawn()?, self.longest)?;
+        Ok(read(folder, code, self.longest))
+    }
+}
+
+/// The child's exit code; `None` where it took too long and was ended.
+fn wait(child: &mut Child, longest: Duration) -> io::Result<Option<i32>> {
+    let began = Instant::now();
+    let mut is_late = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(if is_late { None } else { Some(status.code().unwrap_or(-1)) });
+        }
+        let passed = began.elapsed();
+        if passed > longest && !is_late {
+            is_late = true;
+            // It may have ended in the meantime.
+            let _ = kill_process(Pid::from_child(child), Signal::TERM);
+        }
+        if passed > longest + GRACE {
+            child.kill()?;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// What lies in the folder. Of several processes, the one that held most.
+fn read(folder: &RunFolder, code: Option<i32>, longest: Duration) -> Trial {
+    let all = Notes::of_run(&folder.path);
+    let peak = |notes: &Notes| notes.sidecar.devices.first().and_then(|card| card.stats.peak_reserved);
+    let mut trial = all.iter().max_by_key(|notes| peak(notes)).map_or_else(Trial::default, |main| {
+        let path = folder.path.join(format!("{}.json", main.name));
+        let marks = main.sidecar.marks.iter().filter(|mark| mark.kind == MarkKind::Step);
+        let notes = plan_notes(&path);
+        Trial {
+            peaks: peaks(main),
+            recording: main.recordings.last().and_then(|path| recording(path)),
+            steps: marks.map(|mark| mark.number).max().unwrap_or(0),
+            stopped: notes.stopped.map(|stop| stop.why),
+            notes,
+            failure: None,
+        }
+    });
+    let failed = all.iter().filter(|notes| notes.sidecar.exception.is_some());
+    let exception =
+        failed.min_by_key(|notes| notes.failed_us()).and_then(|notes| notes.sidecar.exception.clone());
+    trial.failure = match (code, exception) {
+        (Some(0), _) => None,
+        (None, _) => {
+            trial.stopped = Some(Stop::Time);
+            let text = format!("no step was done within {} s", longest.as_secs());
+            (trial.steps == 0).then(|| ("Timeout".to_owned(), text))
+        }
+        (Some(_), Some(exception)) => {
+            Some((exception.class.unwrap_or_default(), exception.text.unwrap_or_default()))
+        }
+        (Some(code), None) => Some(("exit".to_owned(), format!("exit code {code}"))),
+    };
+    trial
+}
+
+fn peaks(notes: &Notes) -> Option<PlannedPeaks> {
+    let stats = &notes.sidecar.devices.first()?.stats;
+    Some(PlannedPeaks {
+        requested: stats.peak_requested?,
+        allocated: stats.peak_allocated?,
+        reserved: stats.peak_reserved?,
+    })
+}
+
+fn plan_notes(path: &Path) -> PlanNotes {
+    #[derive(Deserialize)]
+    struct File {
+        plan: PlanNotes,
+    }
+    let file: Option<File> = fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    file.map(|file| file.plan).unwrap_or_default()
+}
+
+fn recording(path: &Path) -> Option<Recording> {
+    explain::recordings(path, Known::default()).ok()?.into_iter().next()
+}

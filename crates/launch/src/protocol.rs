@@ -1,0 +1,77 @@
+//! What a run tells its processes: three variables, and run.json in the run's folder. The recorder
+//! (python/oomph/_recorder) reads them; docs/reference/recording.md has what it answers.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use oomph_machine::run_folder;
+use serde::Serialize;
+
+use crate::folder::RunFolder;
+use crate::job::Job;
+use crate::plan::PlanRequest;
+
+/// The process that started the run.
+const PARENT: &str = "OOMPH_PARENT";
+/// Where Python looks for modules; the recorder's folder is put in front.
+const PYTHON_PATH: &str = "PYTHONPATH";
+
+/// The variables that lead a process to its run.
+pub(crate) fn variables(folder: &RunFolder) -> [(&'static str, OsString); 3] {
+    [
+        (run_folder::VARIABLE, folder.path.clone().into_os_string()),
+        (PARENT, std::process::id().to_string().into()),
+        (PYTHON_PATH, python_path(folder, std::env::var_os(PYTHON_PATH))),
+    ]
+}
+
+/// The hook's folder in front of what was there.
+fn python_path(folder: &RunFolder, had: Option<OsString>) -> OsString {
+    let had = had.unwrap_or_default();
+    let is_first = std::env::split_paths(&had).next().as_deref() == Some(&folder.hook);
+    if is_first && !had.is_empty() {
+        return had;
+    }
+    let mut path = folder.hook.clone().into_os_string();
+    if !had.is_empty() {
+        path.push(":");
+        path.push(had);
+    }
+    path
+}
+
+/// run.json.
+#[derive(Serialize)]
+struct Request<'a> {
+    format: u32,
+    oomph: &'static str,
+    argv: Vec<String>,
+    limit: Option<u64>,
+    gpu: Option<&'static str>,
+    gpu_total: Option<u64>,
+    ring: u64,
+    settings: String,
+    /// The first PyTorch that knows each setting.
+    since: BTreeMap<String, (u32, u32)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a PlanRequest>,
+}
+
+/// The text of run.json.
+pub(crate) fn request(job: &Job) -> String {
+    let since = job.settings.since().into_iter();
+    let request = Request {
+        format: 1,
+        oomph: env!("CARGO_PKG_VERSION"),
+        argv: job.program.argv().map(|word| word.to_string_lossy().into_owned()).collect(),
+        limit: job.limit.map(|limit| limit.0),
+        gpu: job.card.map(|card| card.short),
+        gpu_total: job.card.map(|card| card.total.0),
+        ring: job.ring,
+        settings: job.settings.to_string(),
+        since: since.map(|(key, version)| (key, (version.major, version.minor))).collect(),
+        plan: job.plan.as_ref(),
+    };
+    let text = serde_json::to_string_pretty(&request).expect("texts and numbers always print");
+    format!("{text}\n")
+}

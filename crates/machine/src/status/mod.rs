@@ -1,0 +1,73 @@
+//! Who holds this machine's memory at this moment, GPU and host.
+//!
+//! Each module reads one source, below a root that tests can put elsewhere: parsers are pure, readers thin. What cannot
+//! be read is left out, never guessed.
+
+pub mod cgroup;
+mod gpus;
+pub mod meminfo;
+pub mod process;
+mod recorded;
+pub mod settings;
+pub mod shm;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use oomph_diagnose::results::status::{Space, Status};
+
+/// Where the machine is read from.
+#[derive(Clone, Debug)]
+pub struct Roots {
+    /// `/proc`.
+    pub proc: PathBuf,
+    /// `/sys/fs/cgroup`.
+    pub cgroup: PathBuf,
+    /// `/etc/passwd`, which names the owners of processes.
+    pub passwd: PathBuf,
+    /// `/dev/shm`.
+    pub shm: PathBuf,
+    /// How the space of a file system is asked for.
+    pub space: fn(&Path) -> Option<Space>,
+    /// NVML; `None`: wherever the system keeps it.
+    pub nvml: Option<PathBuf>,
+    /// The variables of this environment.
+    pub environment: BTreeMap<String, String>,
+}
+
+impl Roots {
+    /// This machine. `OOMPH_NVML` names another NVML: it is for oomph's own tests, and may go at any time.
+    pub fn here() -> Roots {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+        };
+        Roots {
+            proc: "/proc".into(),
+            cgroup: "/sys/fs/cgroup".into(),
+            passwd: "/etc/passwd".into(),
+            shm: "/dev/shm".into(),
+            space: shm::space,
+            nvml: std::env::var_os("OOMPH_NVML").map(PathBuf::from),
+            environment: std::env::vars_os().filter_map(text).collect(),
+        }
+    }
+}
+
+/// Reads all of it. It takes a few milliseconds, most of them NVML's, and never fails: what cannot be read is `None`.
+pub fn gather(roots: &Roots) -> Status {
+    let variable = |name: &str| roots.environment.get(name).map(String::as_str);
+    let host_name = fs::read_to_string(roots.proc.join("sys/kernel/hostname")).unwrap_or_default();
+    let users = process::Users::read(&roots.passwd, &roots.proc);
+    let mut gpus = gpus::read(roots.nvml.as_deref(), gpus::Known { proc: &roots.proc, users: &users });
+    let recorded = gpus::join(&mut gpus, recorded::read(&roots.proc, &users));
+    Status {
+        host_name: host_name.trim().to_owned(),
+        gpus,
+        recorded,
+        ram: meminfo::read(&roots.proc),
+        cgroup: cgroup::read(&roots.proc, &roots.cgroup),
+        shm: (roots.space)(&roots.shm),
+        settings: settings::read(variable, None),
+    }
+}
