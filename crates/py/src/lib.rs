@@ -3,6 +3,7 @@
 // What PyO3's macros expand to talks to CPython. Nothing that is written here does.
 #![allow(unsafe_code)]
 
+mod plan;
 mod status;
 mod verdict;
 
@@ -44,6 +45,7 @@ fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<verdict::Verdict>()?;
     module.add_function(wrap_pyfunction!(verdict::explain_file, module)?)?;
     module.add_function(wrap_pyfunction!(verdict::explain_text, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(status::read_status, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(parse_size, module)?)

@@ -42,7 +42,7 @@ pub fn completes(trial: &Trial, allowed: Bytes) -> Option<(bool, u64)> {
     Some((candidate.completes, candidate.retries))
 }
 
-/// The answer for a card, of a run as on `seen_on`.
+/// The answer for a card, from a run in which the phantom was `seen_on`.
 pub fn of(
     script: &str,
     trial: &Trial,
@@ -80,7 +80,7 @@ pub fn of(
         };
         let meaning = refusal::of(class, text).map_or_else(|| format!("{class}: {first}"), str::to_owned);
         result.why_not = Some(format!("the script failed {when}: {meaning}"));
-        // What was seen until then is no peak.
+        // The script ended early, so what was seen until then is not its peak.
         result.peaks = None;
         result.at = PlannedAt::default();
         result.by_class.clear();

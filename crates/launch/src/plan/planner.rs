@@ -23,6 +23,8 @@ use crate::job::Job;
 use crate::program::{Missing, Program, Target};
 use crate::settings::{self, Frameworks, Settings};
 
+/// How long one run may take where nothing else is said, in seconds.
+pub const LONGEST: u64 = 300;
 /// Events that are kept: those of some steps of a large model.
 const RING: u64 = 2_000_000;
 /// Columns of the picture.

@@ -20,7 +20,7 @@ pub fn run_in(folder: &Path) -> Option<PathBuf> {
 
 /// What the processes of a run left, each as what can be explained: its recording, or else the words it died with, if
 /// they say that memory ran out. Launchers and workers, which used no GPU and died of nothing, are passed over, unless
-/// there is nobody else.
+/// there are no others.
 pub fn processes(folder: &Path) -> Result<Vec<(PathBuf, Content)>> {
     let (mut found, mut idle) = (Vec::new(), Vec::new());
     for process in noted(folder) {

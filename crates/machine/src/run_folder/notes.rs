@@ -42,7 +42,7 @@ impl Notes {
         })
     }
 
-    /// Whether it ended because a GPU's memory, or the host's, ran out and nobody caught it. Where a launcher or the
+    /// Whether it ended because a GPU's memory, or the host's, ran out and the program did not catch the error. Where a launcher or the
     /// program itself swallows the exception, the last thing noted is the flush for it.
     pub fn ran_out(&self) -> bool {
         let uncaught = self.sidecar.exception.as_ref().is_some_and(|error| error.uncaught && error.oom);
@@ -55,7 +55,7 @@ impl Notes {
         last.or(self.sidecar.written_us).unwrap_or(u64::MAX)
     }
 
-    /// Whether it vanished: it noted neither an end nor a signal, and is no more.
+    /// Whether it vanished: it noted neither an end nor a signal, and does not exist any more.
     pub fn vanished(&self) -> bool {
         let unfinished = !matches!(self.sidecar.why, Some(Why::Exit | Why::Signal));
         let pid = self.sidecar.identity.pid;

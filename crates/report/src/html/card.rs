@@ -12,22 +12,25 @@ use super::escape::Escaped;
 use super::{bar, fixes, percent, style, verdict};
 use crate::words;
 use oomph_diagnose::message::Log;
-use oomph_diagnose::results::explain::{DeviceResult, Explained};
+use oomph_diagnose::results::explain::{DeviceResult, Explained, FileResult};
 
 use message::message;
 
 /// The card of what was explained: a part for each device, process or text. `code` gives the text of a line of source,
 /// where it can be read.
-pub fn card(results: &[Explained], code: &dyn Fn(&Line) -> Option<String>) -> String {
+pub fn card(files: &[FileResult], code: &dyn Fn(&Line) -> Option<String>) -> String {
     let mut out = begin();
+    let results = files.iter().flat_map(|file| &file.results);
+    let mut is_empty = true;
     for result in results {
+        is_empty = false;
         match result {
             Explained::Device(result) => device(&mut out, result, code),
             Explained::Process(result) => message(&mut out, result.log.as_ref().unwrap_or(&Log::default())),
             Explained::Text(log) => message(&mut out, log),
         }
     }
-    if results.is_empty() {
+    if is_empty {
         out.push_str("<p class=\"headline\">No device</p>\n");
     }
     end(out)

@@ -18,7 +18,7 @@ use oomph_trace::Bytes;
 pub use plan::plan;
 
 use crate::words;
-use oomph_diagnose::results::explain::{DeviceResult, Explained};
+use oomph_diagnose::results::explain::{DeviceResult, Explained, FileResult};
 
 const SCRIPT: &str = include_str!("tip.js");
 /// What the browser may load: what is in the page.
@@ -36,8 +36,9 @@ const HOLDERS: usize = 8;
 
 /// The page of what was explained: one section for each device. `None` where there is no device: a message alone, or a
 /// process that used no GPU, has nothing to draw.
-pub fn page(results: &[Explained]) -> Option<String> {
-    let devices: Vec<&DeviceResult> = results.iter().filter_map(Explained::device).collect();
+pub fn page(files: &[FileResult]) -> Option<String> {
+    let results = files.iter().flat_map(|file| &file.results);
+    let devices: Vec<&DeviceResult> = results.filter_map(Explained::device).collect();
     (!devices.is_empty()).then(|| explain(&devices))
 }
 

@@ -11,7 +11,7 @@ use oomph_trace::{BlockState, Bytes, Snapshot, Trace};
 pub use serde_json::Value;
 use serde_json::json;
 
-use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::results::explain::{Explained, FileResult};
 use oomph_diagnose::results::replay::ReplayResult;
 use oomph_diagnose::results::tune::TuneResult;
 
@@ -32,7 +32,12 @@ pub use status::status;
 /// The schema's number.
 pub const SCHEMA: u32 = 1;
 
-/// One thing explained: `oomph explain --json`.
+/// `oomph explain --json`: everything explained.
+pub fn files(files: &[FileResult]) -> String {
+    document(files.iter().flat_map(|file| &file.results).map(explained).collect())
+}
+
+/// One thing explained.
 pub fn explained(result: &Explained) -> Value {
     match result {
         Explained::Device(result) => explain(result),
