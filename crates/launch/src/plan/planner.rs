@@ -165,13 +165,13 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn new<'a>(request: &'a Request, say: &'a (dyn Fn(&str) + Sync)) -> Result<Planner<'a>> {
         let job = job(request)?;
-        let library = match &request.library {
-            Some(library) => library.clone(),
-            None => phantom::find().map_err(RequestError::from)?,
-        };
         let folder = std::env::current_dir()
             .and_then(|here| RunFolder::create(&here, &job))
             .context("cannot write .oomph/ here, where the plan's recordings go")?;
+        let library = match &request.library {
+            Some(library) => library.clone(),
+            None => phantom::find(&folder.hook).map_err(RequestError::from)?,
+        };
         Ok(Planner { request, say, job, folder, stage: Stage { library, longest: request.longest } })
     }
 
