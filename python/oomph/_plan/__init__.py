@@ -8,6 +8,6 @@ Like the recorder, this folder is lent to programs whose environment has no oomp
 
 from __future__ import annotations
 
-from .planned import Planned
+from .plan_run import PlanRun
 
-__all__ = ["Planned"]
+__all__ = ["PlanRun"]

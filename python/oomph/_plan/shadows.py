@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .asked import Asked
+from .questions import Questions
 
 # Elements up to which contents are followed: of integers and truth values, and of real numbers.
 MOST_INTEGERS = 1 << 22
@@ -51,9 +51,9 @@ def _is_in_place(name: str) -> bool:
 class Shadows:
     """Calls functions, and follows what can be followed."""
 
-    def __init__(self, torch: Any, asked: Asked) -> None:
+    def __init__(self, torch: Any, questions: Questions) -> None:
         self._torch = torch
-        self._asked = asked
+        self._questions = questions
         self._generator = torch.Generator()
         tensor = torch.Tensor
         self._factories = {getattr(torch, name): name for name in _FACTORIES if hasattr(torch, name)}
@@ -102,7 +102,7 @@ class Shadows:
         elif func in self._sound or func in self._all:
             self._suppose(func, result)
         elif func in self._same and args[0].is_cuda:
-            self._asked.value(_name(func))
+            self._questions.value(_name(func))
             return True
         elif args and _name(func) == "copy_":
             self._fill(args, kwargs)
@@ -124,7 +124,7 @@ class Shadows:
             return self._printed(tensor, contents)
         if contents is not None:
             return func(contents, *args[1:], **kwargs)
-        self._asked.value(name.strip("_"))
+        self._questions.value(name.strip("_"))
         result = func(*args, **kwargs)
         # A number that can be divided by, and whose logarithm exists: as likely a loss as any.
         if name == "__format__":
@@ -148,7 +148,7 @@ class Shadows:
             return result
         if source.is_cuda and not result.is_cuda:
             if contents is None:
-                self._asked.value(self._moves[func])
+                self._questions.value(self._moves[func])
             else:
                 result.detach().copy_(contents)
         elif self._may_follow(result):
@@ -184,7 +184,7 @@ class Shadows:
             # Gradients are taken to be finite: neither the scale nor what says so changes. Steps that are skipped for
             # gradients that are not need less.
             if "non_finite" in name:
-                self._asked.value("finite gradients")
+                self._questions.value("finite gradients")
             return
         if name in ("__get__", "requires_grad_", "record_stream", "data_ptr", "size", "stride", "dim"):
             if not (name == "__get__" and self._may_follow(result)):

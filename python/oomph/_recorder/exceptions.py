@@ -14,7 +14,7 @@ _WORDS = ("out of memory", "outofmemory", "resource_exhausted", "resource exhaus
 
 
 def frames(frame: FrameType | None) -> list[dict[str, Any]]:
-    """The stack above a frame, innermost first, without the recorder's own."""
+    """The stack from a frame up, innermost first. Whoever reads it passes over the lines of the recorder."""
     found: list[dict[str, Any]] = []
     while frame is not None and len(found) < DEEPEST:
         code = frame.f_code

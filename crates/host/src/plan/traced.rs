@@ -8,8 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oomph_diagnose::place::place_seen;
 use oomph_engine::recording::{Known, Recording};
 use oomph_report::plan::PlannedPeaks;
+use oomph_trace::sidecar::SeenFrame;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -190,17 +192,23 @@ fn of_plan(traced: &mut Traced, said: &Value) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let line = |value: &Value| value.as_u64().and_then(|line| u32::try_from(line).ok()).unwrap_or_default();
     traced.stopped = said["stopped"]["why"].as_str().map(str::to_owned);
-    if said["backward"].is_object() {
-        traced.backward = Some((text(&said["backward"]["file"]), line(&said["backward"]["line"])));
-    }
+    let place = |noted: &Value| {
+        let frames = noted["frames"].as_array().into_iter().flatten().map(|frame| SeenFrame {
+            file: text(&frame["filename"]),
+            line: line(&frame["line"]),
+            function: text(&frame["name"]),
+        });
+        let found = place_seen(&frames.collect::<Vec<_>>())?;
+        Some((found.line.file, found.line.line))
+    };
+    traced.backward = place(&said["backward"]);
     let asked = said["asked"].as_array().into_iter().flatten();
     traced.questions = asked
-        .map(|row| Question {
-            kind: text(&row["kind"]),
-            file: text(&row["file"]),
-            line: line(&row["line"]),
-            count: row["count"].as_u64().unwrap_or_default(),
-            bytes: row["bytes"].as_u64().unwrap_or_default(),
+        .map(|row| {
+            let (file, line) = place(row).unwrap_or_default();
+            let count = row["count"].as_u64().unwrap_or_default();
+            let bytes = row["bytes"].as_u64().unwrap_or_default();
+            Question { kind: text(&row["kind"]), file, line, count, bytes }
         })
         .collect();
     traced.remarks = said["remarks"].as_array().into_iter().flatten().map(text).collect();

@@ -20,7 +20,7 @@ _COPIES = ("to", "half", "bfloat16", "float", "double", "clone", "contiguous", "
 LARGE_FACTORY = 16 << 20
 
 
-class Hollow:
+class HollowTensors:
     """Knows the functions that would fill a large tensor, and does without."""
 
     def __init__(self, torch: Any) -> None:
