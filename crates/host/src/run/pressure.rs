@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use oomph_report::status::{Cgroup, Ram};
+use oomph_report::status::Ram;
 use oomph_report::text::run::HostDeath;
 use oomph_trace::Bytes;
+use oomph_trace::cgroup::Cgroup;
 use oomph_trace::sidecar::Host;
 
 use super::child::{Ended, Outcome};

@@ -4,6 +4,7 @@ use super::{
     Card, Classed, Exception, Framework, Host, HostSample, Identity, Mark, MarkKind, Process, SeenFrame,
     SeenOom, Sidecar, Span, Stats, StorageClass, Variables, Versions, Why,
 };
+use crate::cgroup;
 use crate::units::{Addr, Bytes};
 
 /// Texts of one sidecar are this long together; what comes after counts as absent. A file may name one text many times.
@@ -224,14 +225,19 @@ fn classed<N: Node>(node: N) -> Option<Classed> {
 }
 
 fn host<N: Node>(node: N) -> Option<Host> {
+    let group = node.entry("cgroup").and_then(|noted| {
+        let files = noted.entry("files")?;
+        cgroup::tightest(noted.entry("own")?.text()?, |name| Some(files.entry(name)?.text()?.to_owned()))
+    });
+    let group = group.as_ref();
     let host = Host {
         rss: amount(node, "rss"),
         peak_rss: amount(node, "peak_rss"),
         available: amount(node, "available"),
         total: amount(node, "total"),
-        cgroup_limit: amount(node, "cgroup_limit"),
-        cgroup_current: amount(node, "cgroup_current"),
-        cgroup_oom_kills: integer(node, "cgroup_oom_kills"),
+        cgroup_limit: group.map_or_else(|| amount(node, "cgroup_limit"), |group| group.limit),
+        cgroup_current: group.map_or_else(|| amount(node, "cgroup_current"), |group| group.current),
+        cgroup_oom_kills: group.map_or_else(|| integer(node, "cgroup_oom_kills"), |group| group.oom_kills),
         shm_total: amount(node, "shm_total"),
         shm_free: amount(node, "shm_free"),
         samples: items(node.entry("samples"), usize::MAX, |sample| {
