@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass, replace
 
 from oomph._holders import Held, Holder
-from oomph._units import shown
+from oomph._oomph import format_size
 
 _WIDTH = 80
 # The width of an amount, such as `100.00 MiB`.
@@ -64,7 +64,7 @@ class Freed:
     def _headline(self) -> str:
         if self.nothing is not None:
             return f"no GPU memory to free: {self.nothing}"
-        text = f"freed {shown(self.allocated)} of tensors; {shown(self.reserved)} went back to the driver"
+        text = f"freed {format_size(self.allocated)} of tensors; {format_size(self.reserved)} went back to the driver"
         return text if self.allocated or self.reserved else "nothing could be freed"
 
     def _stages(self) -> list[tuple[str, str, str]]:
@@ -72,7 +72,7 @@ class Freed:
             return [("", stage.name, stage.note) for stage in self.stages]
         # The cache holds no tensors: what it gives is what goes back.
         amounts = [stage.allocated or stage.reserved for stage in self.stages]
-        return [(shown(amount), stage.name, stage.note) for amount, stage in zip(amounts, self.stages)]
+        return [(format_size(amount), stage.name, stage.note) for amount, stage in zip(amounts, self.stages)]
 
     def _left(self) -> list[tuple[Memory, list[tuple[str, str]]]]:
         left = []
@@ -80,13 +80,13 @@ class Freed:
             if memory.reserved == 0:
                 continue
             of_device = [holder for holder in self.holders if holder.device == memory.device]
-            rows = [(shown(holder.bytes), f"{holder.path}: {holder.what}") for holder in of_device[:_NAMED]]
+            rows = [(format_size(holder.bytes), f"{holder.path}: {holder.what}") for holder in of_device[:_NAMED]]
             rest = sum(holder.bytes for holder in of_device[_NAMED:])
             if rest:
-                rows.append((shown(rest), f"{len(of_device) - _NAMED} more"))
+                rows.append((format_size(rest), f"{len(of_device) - _NAMED} more"))
             unseen = dict(self.unseen).get(memory.device, 0)
             if unseen > 0:
-                rows.append((shown(unseen), "no tensor of Python's: kept for backward, workspaces, rounding"))
+                rows.append((format_size(unseen), "no tensor of Python's: kept for backward, workspaces, rounding"))
             left.append((memory, rows))
         return left
 
@@ -96,7 +96,7 @@ class Freed:
         lines += [f"  {amount:>{width}}  {name}: {note}" for amount, name, note in self._stages()]
         for memory, rows in self._left():
             cached = memory.reserved - memory.allocated
-            lines.append(f"still held on GPU {memory.device}: {shown(memory.allocated)}, {shown(cached)} cached")
+            lines.append(f"still held on GPU {memory.device}: {format_size(memory.allocated)}, {format_size(cached)} cached")
             for amount, text in rows:
                 first, rest = f"  {amount:>{_AMOUNT}}  ", " " * (_AMOUNT + 4)
                 lines += textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
@@ -116,7 +116,7 @@ class Freed:
         parts.append("<table>" + "".join(row(*stage) for stage in self._stages()) + "</table>")
         for memory, rows in self._left():
             cached = memory.reserved - memory.allocated
-            held = f"still held on GPU {memory.device}: {shown(memory.allocated)}, {shown(cached)} cached"
+            held = f"still held on GPU {memory.device}: {format_size(memory.allocated)}, {format_size(cached)} cached"
             parts.append(f"<p>{held}</p><table>" + "".join(row(*cells) for cells in rows) + "</table>")
         if self.cut:
             parts.append("<p>The search for holders was cut short: there are too many objects.</p>")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oomph import _peak
 from oomph._errors import is_out_of_memory
-from oomph._units import shown
+from oomph._oomph import format_size
 
 if TYPE_CHECKING:
     from oomph.notebook import Notebook
@@ -128,7 +128,7 @@ class Magic:
             if not new["reserved"]:
                 continue
             retries = new["retries"] - old["retries"]
-            told = f"GPU {device}: peak in use {shown(new['allocated'])}, held {shown(new['reserved'])}, {retries} retries"
+            told = f"GPU {device}: peak in use {format_size(new['allocated'])}, held {format_size(new['reserved'])}, {retries} retries"
             held = [line for line in lines if line.device == device][:_LINES]
             text += [told, *(f"  {line}" for line in held)]
             cells = (str(line).strip().partition("  ") for line in held)
@@ -171,5 +171,5 @@ def _in_use() -> list[str]:
     for device in range(torch.cuda.device_count()):
         used, held = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
         total = torch.cuda.get_device_properties(device).total_memory
-        lines.append(f"GPU {device}: {shown(used)} in use, {shown(held)} held of {shown(total)}; no failure so far")
+        lines.append(f"GPU {device}: {format_size(used)} in use, {format_size(held)} held of {format_size(total)}; no failure so far")
     return lines

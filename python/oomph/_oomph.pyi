@@ -9,6 +9,7 @@ __all__ = [
     "Verdict",
     "explain_file",
     "explain_text",
+    "format_size",
     "parse_size",
     "read_status",
     "version",
@@ -49,6 +50,9 @@ def explain_file(path: str | os.PathLike[str], limit: int | None = None) -> Verd
 
 def explain_text(text: str, /) -> Verdict:
     """The verdict on a text that may report an error."""
+
+def format_size(amount: int, /) -> str:
+    """An amount of bytes for people, as every report writes it: `5.84 GiB`. A difference may be negative."""
 
 def parse_size(text: str, /) -> int:
     """The bytes that a text such as `12 GiB` means."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from oomph._units import shown
+from oomph._oomph import format_size
 
 if TYPE_CHECKING:
     from oomph.explain import Explanation
@@ -32,7 +32,7 @@ class Line:
 
     def __str__(self) -> str:
         times = f" ×{self.count}" if self.count > 1 else ""
-        return f"{shown(self.bytes):>10}  {self.place}{times}"
+        return f"{format_size(self.bytes):>10}  {self.place}{times}"
 
 
 def clock() -> int:

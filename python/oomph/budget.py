@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
 import sys
 import warnings
@@ -11,8 +10,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from oomph._oomph import OomphError, parse_size
-from oomph._units import shown
+from oomph._oomph import OomphError, format_size, parse_size
+from oomph._recorder.cuda import fraction_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -77,7 +76,7 @@ class Budget:
 
     def __repr__(self) -> str:
         where = ", ".join(f"GPU {device}" for device in self.devices) or "no device"
-        return f"<budget of {shown(self.size)} on {where}>"
+        return f"<budget of {format_size(self.size)} on {where}>"
 
 
 def budget(size: str | int, device: int | None = None) -> Budget:
@@ -119,15 +118,12 @@ def _devices(torch: Any, device: int | None) -> list[int]:
 
 
 def _fraction(torch: Any, device: int, size: int) -> float:
-    """The fraction of the card that PyTorch turns into exactly this size: it multiplies and cuts off."""
+    """The fraction of the card that stands for exactly this size."""
     card = torch.cuda.get_device_properties(device)
     total = int(card.total_memory)
     if size > total:
-        raise OomphError(f"a budget of {shown(size)} is more than GPU {device} has ({shown(total)}, {card.name})")
-    fraction = size / total
-    while int(fraction * total) < size:
-        fraction = math.nextafter(fraction, 2.0)
-    return min(fraction, 1.0)
+        raise OomphError(f"a budget of {format_size(size)} is more than GPU {device} has ({format_size(total)}, {card.name})")
+    return fraction_of(size, total)
 
 
 def _in_force(torch: Any, device: int) -> float:

@@ -16,8 +16,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from oomph._oomph import OomphError
-from oomph._units import shown
+from oomph._oomph import OomphError, format_size
 
 # `oomph plan`: fits, does not, cannot tell.
 _ANSWERS = (0, 1, 3)
@@ -56,7 +55,7 @@ class Plan:
         if self.process_bytes is None or self.fits is None:
             return f"cannot tell whether it fits on the {self.gpu}: {self.data['why_not']}"
         verdict = "fits" if self.fits else "does not fit"
-        return f"{verdict} on the {self.gpu}: {shown(self.process_bytes)} at its peak"
+        return f"{verdict} on the {self.gpu}: {format_size(self.process_bytes)} at its peak"
 
 
 def plan(what: str | os.PathLike[str] | Callable[[], object], *args: str, gpu: str, options: bool = False) -> Plan:

@@ -99,10 +99,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _sentence(peak: _Peak) -> str:
-    from oomph._units import shown
+    from oomph._oomph import format_size
 
-    text = f"{_MARK}: the test took {shown(peak.bytes)} on GPU {peak.device}, its limit is {shown(peak.limit)}"
-    return f"{text} ({shown(peak.before)} was in use before it and is not counted)" if peak.before else text
+    text = f"{_MARK}: the test took {format_size(peak.bytes)} on GPU {peak.device}, its limit is {format_size(peak.limit)}"
+    return f"{text} ({format_size(peak.before)} was in use before it and is not counted)" if peak.before else text
 
 
 def _limit(item: pytest.Item, mark: pytest.Mark) -> tuple[int, int | None]:

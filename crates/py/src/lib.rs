@@ -37,6 +37,13 @@ fn parse_size(text: &str) -> PyResult<u64> {
     Ok(size.0)
 }
 
+/// An amount of bytes for people, as every report writes it: `5.84 GiB`. A difference may be negative.
+#[pyfunction]
+#[pyo3(signature = (amount, /))]
+fn format_size(amount: i64) -> String {
+    format!("{}{}", if amount < 0 { "-" } else { "" }, Bytes(amount.unsigned_abs()))
+}
+
 #[pymodule]
 fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OomphError", module.py().get_type::<OomphError>())?;
@@ -46,5 +53,6 @@ fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(verdict::explain_text, module)?)?;
     module.add_function(wrap_pyfunction!(status::read_status, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(parse_size, module)?)
+    module.add_function(wrap_pyfunction!(parse_size, module)?)?;
+    module.add_function(wrap_pyfunction!(format_size, module)?)
 }

@@ -65,6 +65,20 @@ fn of_the_control_groups_that_were_noted_the_tightest_counts() {
 }
 
 #[test]
+fn a_share_of_the_card_is_its_limit_and_else_the_one_that_the_recorder_set() {
+    let limit = |fraction: Tree, limit: Tree| {
+        let total = Tree::Int(1001);
+        let card =
+            Tree::dict([("index", Tree::Int(0)), ("total", total), ("fraction", fraction), ("limit", limit)]);
+        read(&Tree::dict([("devices", Tree::list([card]))])).unwrap().devices[0].limit
+    };
+    assert_eq!(limit(Tree::Float(0.5), Tree::Int(7)), Some(Bytes(500)));
+    assert_eq!(limit(Tree::Float(1.0), Tree::Int(7)), Some(Bytes(7)));
+    assert_eq!(limit(Tree::None, Tree::Int(7)), Some(Bytes(7)));
+    assert_eq!(limit(Tree::Float(1.0), Tree::None), None);
+}
+
+#[test]
 fn a_snapshot_without_one_has_none() {
     let plain = Job { events: 500, ..Job::default() }.record();
     assert_eq!(plain.sidecar, None);

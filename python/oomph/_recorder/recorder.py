@@ -205,7 +205,7 @@ class Recorder:
             self.framework, self._torch if self.is_recording else None, self._peaks, is_brief
         )
         for device in devices:
-            device["limit"] = self._limits.noted(device)
+            device["limit"] = self._limits.in_force(device["index"])
         return {
             "format": FORMAT,
             "oomph": self._version,

@@ -166,7 +166,8 @@ pub struct Card {
     pub uuid: Option<String>,
     /// The share of it that this process may hold, if one was set.
     pub fraction: Option<f64>,
-    /// What this process may hold, if a share was set: `fraction` × `total`, cut to whole bytes.
+    /// What this process may hold: `fraction` × `total`, cut to whole bytes, where a share below 1 was set; else the
+    /// limit that the recorder set itself, if it did.
     pub limit: Option<Bytes>,
     /// What the driver called free.
     pub free: Option<Bytes>,

@@ -104,14 +104,19 @@ impl Reader {
         let capability = node.entry("capability");
         let capability = capability.map(|pair| (small(pair.item(0)), small(pair.item(1))));
         let fraction = node.entry("fraction").and_then(Node::number).filter(|n| (0.0..=1.0).contains(n));
+        let total = amount(node, "total");
+        // PyTorch multiplies and cuts off. A whole card is no limit; where the share cannot be asked for, the recorder
+        // knows only the limit that it set itself.
+        let share = fraction.filter(|share| *share < 1.0).zip(total);
+        let limit = share.map(|(share, total)| Bytes((share * total.0 as f64) as u64));
         Some(Card {
             index: small(node.entry("index"))?,
             name: self.text(Some(node), "name"),
-            total: amount(node, "total"),
+            total,
             capability: capability.and_then(|(major, minor)| Some((major?, minor?))),
             uuid: self.text(Some(node), "uuid"),
             fraction,
-            limit: amount(node, "limit"),
+            limit: limit.or_else(|| amount(node, "limit")),
             free: amount(node, "free"),
             used_by_others: amount(node, "used_by_others"),
             processes: items(node.entry("processes"), PROCESSES, |process| {
