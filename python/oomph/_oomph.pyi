@@ -10,6 +10,7 @@ __all__ = [
     "explain_file",
     "explain_text",
     "format_size",
+    "is_out_of_memory",
     "parse_size",
     "read_status",
     "version",
@@ -53,6 +54,9 @@ def explain_text(text: str, /) -> Verdict:
 
 def format_size(amount: int, /) -> str:
     """An amount of bytes for people, as every report writes it: `5.84 GiB`. A difference may be negative."""
+
+def is_out_of_memory(classes: list[str], text: str, /) -> bool:
+    """Whether an exception of these classes, its own first, with this text reports that memory ran out."""
 
 def parse_size(text: str, /) -> int:
     """The bytes that a text such as `12 GiB` means."""

@@ -7,8 +7,9 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from oomph import _peak
-from oomph._errors import chain, is_out_of_memory
+from oomph._errors import is_out_of_memory
 from oomph._magic import Magic
+from oomph._recorder.exceptions import chain
 
 if TYPE_CHECKING:
     from oomph.explain import Explanation

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import oomph
-from oomph._errors import chain, clear_frames, is_out_of_memory
+from oomph._errors import clear_frames, is_out_of_memory
 from oomph._freed import Freed, Memory, Stage
 from oomph._holders import Holder
+from oomph._recorder.exceptions import chain
 
 torch = pytest.importorskip("torch")
 
@@ -131,6 +132,7 @@ def test_cycles_are_collected() -> None:
         (RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8 bytes"), True),
         (type("ResourceExhaustedError", (Exception,), {})("OOM when allocating tensor"), True),
         (MemoryError(), True),
+        (type("NoRoom", (torch.OutOfMemoryError,), {})("the batch is too large"), True),
         (RuntimeError("shape mismatch"), False),
         (ValueError("out of memory"), False),
     ],

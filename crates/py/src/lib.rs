@@ -7,6 +7,7 @@ mod status;
 mod verdict;
 
 use anyhow::Error;
+use oomph_diagnose::message;
 use oomph_trace::Bytes;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -44,6 +45,13 @@ fn format_size(amount: i64) -> String {
     format!("{}{}", if amount < 0 { "-" } else { "" }, Bytes(amount.unsigned_abs()))
 }
 
+/// Whether an exception of these classes, its own first, with this text reports that memory ran out.
+#[pyfunction]
+#[pyo3(signature = (classes, text, /))]
+fn is_out_of_memory(classes: Vec<String>, text: &str) -> bool {
+    message::is_out_of_memory(&classes, text)
+}
+
 #[pymodule]
 fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OomphError", module.py().get_type::<OomphError>())?;
@@ -54,5 +62,6 @@ fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(status::read_status, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;
-    module.add_function(wrap_pyfunction!(format_size, module)?)
+    module.add_function(wrap_pyfunction!(format_size, module)?)?;
+    module.add_function(wrap_pyfunction!(is_out_of_memory, module)?)
 }

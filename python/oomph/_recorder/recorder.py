@@ -169,9 +169,10 @@ class Recorder:
     def ended_in_oom(self) -> bool:
         """Whether running out of memory is what the program ends with: nobody caught it, or whoever did gave up, and
         next to nothing was asked of the GPU since."""
-        if exceptions.last_is_oom():
-            return True
-        if not self.ooms or exceptions.last() is not None:
+        error = exceptions.last()
+        if error is not None:
+            return exceptions.may_be_out_of_memory(error)
+        if not self.ooms:
             return False
         last = self.ooms[-1]
         steps_since = any(kind == "step" and time > last["time_us"] for time, kind, _ in self._marks.list)
@@ -197,6 +198,7 @@ class Recorder:
     def sidecar(self, why: str, name: str, run: str, is_brief: bool = False) -> dict[str, Any]:
         """The recording's own key; brief: what a beat can afford."""
         written = now()
+        error = exceptions.last()
         marks = list(self._marks.list)
         memory = host.memory()
         if not is_brief:
@@ -227,6 +229,6 @@ class Recorder:
             "stacks": [list(span) for span in (self._stacks.spans[-BRIEF_MARKS:] if self._stacks else [])],
             "host": {**memory, "samples": [list(sample) for sample in self._samples]},
             "ooms": self.ooms,
-            "exception": exceptions.last(),
+            "exception": None if error is None else exceptions.describe(error),
             "ended_in_oom": why == "exit" and self.ended_in_oom(),
         }

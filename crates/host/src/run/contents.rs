@@ -51,8 +51,8 @@ fn processes(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn words(process: &Path) -> Option<Input> {
-    let notes =
-        Notes::read(process).filter(|notes| notes.said.exception.as_ref().is_some_and(|error| error.oom))?;
+    let notes = Notes::read(process)
+        .filter(|notes| notes.said.exception.as_ref().is_some_and(message::noted_out_of_memory))?;
     message::read(notes.exception_text()?.as_bytes()).ok().map(Input::Text)
 }
 

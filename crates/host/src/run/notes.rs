@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use oomph_diagnose::message::noted_out_of_memory;
 use oomph_trace::sidecar::{Node, Sidecar, Why};
 use serde_json::Value;
 
@@ -36,11 +37,12 @@ impl Notes {
         })
     }
 
-    /// Whether it ended because a GPU's memory, or the host's, ran out and nobody caught it. Where a launcher or the
-    /// program itself swallows the exception, the last thing noted is the flush for it.
+    /// Whether it ended because a GPU's memory, or the host's, ran out. Of an exception that nobody caught the words
+    /// decide. Where a launcher or the program itself swallows it, the last thing noted is the flush for it.
     pub fn ran_out(&self) -> bool {
-        let uncaught = self.said.exception.as_ref().is_some_and(|error| error.uncaught && error.oom);
-        uncaught || self.said.ended_in_oom || self.said.why == Some(Why::Oom)
+        let uncaught = self.said.exception.as_ref().filter(|error| error.uncaught);
+        let ended = uncaught.map_or(self.said.ended_in_oom, noted_out_of_memory);
+        ended || self.said.why == Some(Why::Oom)
     }
 
     /// When it last ran out of memory; without such a note, when it last noted anything.

@@ -410,6 +410,17 @@ pub struct Exception {
     pub traceback: Option<String>,
     /// Whether it ended the program.
     pub uncaught: bool,
-    /// Whether it reports a lack of memory.
+    /// Whether the recorder took it for a lack of memory, by a few words; its reader knows more of them.
     pub oom: bool,
+    /// It, and what it was raised from or while handling.
+    pub chain: Vec<Link>,
+}
+
+/// One exception of a chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Its classes as Python prints them, its own first, then those it derives from.
+    pub classes: Vec<String>,
+    /// What it says.
+    pub text: String,
 }

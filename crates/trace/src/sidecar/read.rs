@@ -1,8 +1,8 @@
 //! From plain values, wherever they come from, to a [`Sidecar`].
 
 use super::{
-    Card, Classed, Exception, Framework, Host, HostSample, Identity, Mark, MarkKind, Process, SeenFrame,
-    SeenOom, Sidecar, Span, Stats, StorageClass, Variables, Versions, Why,
+    Card, Classed, Exception, Framework, Host, HostSample, Identity, Link, Mark, MarkKind, Process,
+    SeenFrame, SeenOom, Sidecar, Span, Stats, StorageClass, Variables, Versions, Why,
 };
 use crate::cgroup;
 use crate::units::{Addr, Bytes};
@@ -17,6 +17,8 @@ const PROCESSES: usize = 256;
 const OOMS: usize = 256;
 /// Frames looked at of one stack.
 const FRAMES: usize = 256;
+/// Exceptions looked at of one chain, and classes of each.
+const LINKS: usize = 64;
 /// Words of a command line looked at.
 const WORDS: usize = 4096;
 /// No device has more, and sums of such numbers do not overflow.
@@ -164,6 +166,10 @@ impl Reader {
             traceback: self.text(Some(node), "traceback"),
             uncaught: node.entry("uncaught").and_then(Node::boolean).unwrap_or(false),
             oom: node.entry("oom").and_then(Node::boolean).unwrap_or(false),
+            chain: items(node.entry("chain"), LINKS, |link| {
+                let classes = items(link.entry("classes"), LINKS, |class| self.own(class));
+                Some(Link { classes, text: self.text(Some(link), "text")? })
+            }),
         };
         (exception != Exception::default()).then_some(exception)
     }
