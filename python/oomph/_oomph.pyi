@@ -1,6 +1,7 @@
 """What the package asks of Rust."""
 
 import os
+import pathlib
 from typing import final
 
 __all__ = [
@@ -11,8 +12,10 @@ __all__ = [
     "explain_text",
     "format_size",
     "is_out_of_memory",
+    "last_run",
     "parse_size",
     "read_status",
+    "recording_in",
     "version",
 ]
 
@@ -58,11 +61,17 @@ def format_size(amount: int, /) -> str:
 def is_out_of_memory(classes: list[str], text: str, /) -> bool:
     """Whether an exception of these classes, its own first, with this text reports that memory ran out."""
 
+def last_run() -> pathlib.Path | None:
+    """The folder of the last run recorded in the current directory; None where there is none."""
+
 def parse_size(text: str, /) -> int:
     """The bytes that a text such as `12 GiB` means."""
 
 def read_status() -> Status:
     """Asks the machine."""
+
+def recording_in(folder: str | os.PathLike[str], /) -> pathlib.Path:
+    """The recording of a run that tells most of why memory ran out."""
 
 def version() -> str:
     """The version of this build, such as `0.1.0`."""

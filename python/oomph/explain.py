@@ -9,7 +9,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from oomph._oomph import OomphError, Verdict, explain_file, explain_text, parse_size
+from oomph._oomph import OomphError, Verdict, explain_file, explain_text, last_run, parse_size, recording_in
 
 if TYPE_CHECKING:
     from oomph._recorder.process import Process
@@ -70,7 +70,7 @@ def explain(
         if "\n" in what or _reports_failure(verdict):
             return Explanation(verdict)
     if os.path.isdir(what):
-        what = _recording_in(pathlib.Path(what))
+        what = recording_in(what)
     return Explanation(explain_file(what, held))
 
 
@@ -85,9 +85,9 @@ def _last(limit: int | None) -> Explanation:
             verdict = _verdict_on(exception)
             if _reports_failure(verdict):
                 return Explanation(verdict)
-    run = pathlib.Path(".oomph", "last")
-    if run.exists():
-        return Explanation(explain_file(_recording_in(run), limit))
+    run = last_run()
+    if run is not None:
+        return Explanation(explain_file(recording_in(run), limit))
     raise OomphError(
         "nothing to explain: no error of this process was about memory, and no run was recorded in this folder; "
         "name a snapshot, a log, a message or an exception"
@@ -109,19 +109,3 @@ def _verdict_on(exception: BaseException) -> Verdict:
 
 def _reports_failure(verdict: Verdict) -> bool:
     return bool(json.loads(verdict.json())["ooms"])
-
-
-def _recording_in(run: pathlib.Path) -> pathlib.Path:
-    """The recording of a run to look at: of a process that ran out of memory if one did, else the first by name."""
-    recordings = sorted(run.glob("*.pickle"), key=lambda file: (not _ran_out(file.with_suffix(".json")), file.name))
-    if not recordings:
-        raise OomphError(f"{run} holds no recording: name a file, or a folder that `oomph run` made")
-    return recordings[0]
-
-
-def _ran_out(sidecar: pathlib.Path) -> bool:
-    try:
-        known = json.loads(sidecar.read_bytes())
-    except (OSError, ValueError):
-        return False
-    return bool(known.get("ooms") or (known.get("exception") or {}).get("oom"))

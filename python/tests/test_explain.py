@@ -144,14 +144,22 @@ def test_the_last_run_is_explained_by_the_process_that_ran_out(
     run = tmp_path / ".oomph/20261115-064012-train-4711"
     run.mkdir(parents=True)
     (tmp_path / ".oomph/last").symlink_to(run.name)
+    (run / "run.json").write_text("{}")
     (run / "rank0.pickle").write_bytes((fixtures / "gpt2-static/snapshot.pickle.gz").read_bytes())
     (run / "rank0.json").write_text('{"ooms": [], "exception": null}')
     (run / "rank1.pickle").write_bytes((fixtures / SNAPSHOT).read_bytes())
     assert oomph.explain().text == oomph.explain(run / "rank0.pickle").text
-    (run / "rank1.json").write_text('{"ooms": [{"device": 1}]}')
+    (run / "rank1.json").write_text('{"ooms": [{"time_us": 5, "device": 1}]}')
     assert oomph.explain().text == oomph.explain(run).text == oomph.explain(run / "rank1.pickle").text
-    (run / "rank1.json").write_text('{"exception": {"oom": true}}')
+    failure = {"type": "torch.OutOfMemoryError", "text": "CUDA out of memory.", "uncaught": True}
+    (run / "rank1.json").write_text(json.dumps({"exception": failure}))
     assert oomph.explain().text == oomph.explain(run / "rank1.pickle").text
+    # Of two that ran out the first is explained, by the recording of that moment.
+    (run / "rank0.oom.pickle").write_bytes((fixtures / "leak-oom/snapshot.pickle.gz").read_bytes())
+    for rank, when in ((0, 3), (1, 5)):
+        notes = {"ooms": [{"time_us": when, "device": rank}], "exception": failure}
+        (run / f"rank{rank}.json").write_text(json.dumps(notes))
+    assert oomph.explain().text == oomph.explain(run / "rank0.oom.pickle").text
 
 
 def test_a_recorded_process_explains_its_own_failure(

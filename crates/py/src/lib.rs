@@ -6,8 +6,11 @@
 mod status;
 mod verdict;
 
+use std::path::PathBuf;
+
 use anyhow::Error;
 use oomph_diagnose::message;
+use oomph_host::run::contents;
 use oomph_trace::Bytes;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -52,6 +55,19 @@ fn is_out_of_memory(classes: Vec<String>, text: &str) -> bool {
     message::is_out_of_memory(&classes, text)
 }
 
+/// The folder of the last run recorded in the current directory; None where there is none.
+#[pyfunction]
+fn last_run() -> Option<PathBuf> {
+    contents::last_run()
+}
+
+/// The recording of a run that tells most of why memory ran out.
+#[pyfunction]
+#[pyo3(signature = (folder, /))]
+fn recording_in(folder: PathBuf) -> PyResult<PathBuf> {
+    contents::most_telling_recording(&folder).map_err(|error| raised(&error))
+}
+
 #[pymodule]
 fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OomphError", module.py().get_type::<OomphError>())?;
@@ -63,5 +79,7 @@ fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(format_size, module)?)?;
-    module.add_function(wrap_pyfunction!(is_out_of_memory, module)?)
+    module.add_function(wrap_pyfunction!(is_out_of_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(last_run, module)?)?;
+    module.add_function(wrap_pyfunction!(recording_in, module)?)
 }

@@ -56,6 +56,25 @@ fn words(process: &Path) -> Option<Input> {
     message::read(notes.exception_text()?.as_bytes()).ok().map(Input::Text)
 }
 
+/// The recording of a run that tells most: of the process that ran out of memory first, else of one in which a request
+/// failed and went on, else of the first process.
+pub fn most_telling_recording(folder: &Path) -> Result<PathBuf> {
+    let run = run_in(folder).unwrap_or_else(|| folder.to_owned());
+    let order = |process: &PathBuf| {
+        let notes = Notes::read(process);
+        let ran_out = notes.as_ref().filter(|notes| notes.ran_out()).map(Notes::failed_us);
+        (ran_out.is_none(), ran_out, notes.is_none_or(|notes| notes.said.ooms.is_empty()))
+    };
+    let mut recorded = processes(&run);
+    recorded.retain(|process| of_failure(process).next().is_some());
+    let found =
+        recorded.iter().min_by_key(|process| order(process)).and_then(|process| of_failure(process).next());
+    let Some(found) = found else {
+        bail!("{} holds no recording: name a file, or a folder that `oomph run` made", folder.display());
+    };
+    Ok(found)
+}
+
 /// The recording that a run's folder stands for: its only one, or the only one of a process that used a GPU.
 pub fn only_recording(folder: &Path) -> Result<PathBuf> {
     let name = folder.display();
