@@ -1,4 +1,4 @@
-"""`oomph.budget("12 GiB")`: live as on a smaller card."""
+"""`oomph.budget("12 GiB")`: run as if the card were smaller."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _noted: dict[int, float] = {}
 
 
 class Budget:
-    """A limit on what PyTorch may hold on each device. It is in force from the moment it is made; as a context or as a
-    decorator it ends with the block or the call, and what was in force before is so again."""
+    """A limit on what PyTorch may hold on each device. It is set as soon as this is made. As a context or as a decorator
+    it ends with the block or the call, and the limit from before is set again."""
 
     def __init__(self, size: int, device: int | None = None) -> None:
         if size <= 0:
@@ -37,7 +37,7 @@ class Budget:
         return tuple(device for device, _ in self._before)
 
     def apply(self) -> None:
-        """Puts it in force; nothing happens where it is so already."""
+        """Sets the limit; does nothing where it is set already."""
         if self._before:
             return
         torch = _torch()
@@ -49,7 +49,7 @@ class Budget:
             _set(torch, device, fraction)
 
     def end(self) -> None:
-        """Puts in force what was before."""
+        """Sets the limits that were there before."""
         before, self._before = self._before, []
         for device, fraction in reversed(before):
             _set(sys.modules["torch"], device, fraction)
@@ -122,7 +122,8 @@ def _fraction(torch: Any, device: int, size: int) -> float:
     card = torch.cuda.get_device_properties(device)
     total = int(card.total_memory)
     if size > total:
-        raise OomphError(f"a budget of {format_size(size)} is more than GPU {device} has ({format_size(total)}, {card.name})")
+        has = f"{format_size(total)}, {card.name}"
+        raise OomphError(f"a budget of {format_size(size)} is more than GPU {device} has ({has})")
     return fraction_of(size, total)
 
 

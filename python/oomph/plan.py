@@ -18,7 +18,7 @@ from typing import Any
 
 from oomph._oomph import OomphError, format_size
 
-# `oomph plan`: fits, does not, cannot tell.
+# Exit codes of `oomph plan`: it fits, it does not, it cannot be told.
 _ANSWERS = (0, 1, 3)
 
 
@@ -59,7 +59,7 @@ class Plan:
 
 
 def plan(what: str | os.PathLike[str] | Callable[[], object], *args: str, gpu: str, options: bool = False) -> Plan:
-    """Runs a script, or a function without arguments, on a GPU that is not there.
+    """Runs a script, or a function without arguments, on a phantom GPU, which counts memory and computes nothing.
 
     `args` are the script's own. `options`: also try changes, such as bf16 autocast, where it does not fit. A function
     has to be one that another process can import: of a module or of a script, not a lambda, not of a notebook.
@@ -67,7 +67,7 @@ def plan(what: str | os.PathLike[str] | Callable[[], object], *args: str, gpu: s
     words = [*_target(what), *args]
     if callable(what) and args:
         raise TypeError("oomph.plan: arguments are for scripts; a function is called without any")
-    return _asked(words, gpu, options)
+    return _answer(words, gpu, options)
 
 
 def _target(what: str | os.PathLike[str] | Callable[[], object]) -> list[str]:
@@ -93,7 +93,7 @@ def _target(what: str | os.PathLike[str] | Callable[[], object]) -> list[str]:
     return ["-c", f"{load}; found()"]
 
 
-def _asked(words: Sequence[str], gpu: str, options: bool) -> Plan:
+def _answer(words: Sequence[str], gpu: str, options: bool) -> Plan:
     from oomph.__main__ import command
 
     program = command()

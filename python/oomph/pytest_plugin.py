@@ -101,12 +101,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def _sentence(peak: _Peak) -> str:
     from oomph._oomph import format_size
 
-    text = f"{_MARK}: the test took {format_size(peak.bytes)} on GPU {peak.device}, its limit is {format_size(peak.limit)}"
+    took, limit = format_size(peak.bytes), format_size(peak.limit)
+    text = f"{_MARK}: the test took {took} on GPU {peak.device}, its limit is {limit}"
     return f"{text} ({format_size(peak.before)} was in use before it and is not counted)" if peak.before else text
 
 
 def _limit(item: pytest.Item, mark: pytest.Mark) -> tuple[int, int | None]:
-    """What the mark says; an error of use if it says something else."""
+    """The limit and the device of a mark; a usage error where its arguments are wrong."""
     from oomph._oomph import OomphError, parse_size
 
     def grammar(limit: str, *, device: int | None = None) -> tuple[str, int | None]:

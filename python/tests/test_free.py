@@ -12,7 +12,7 @@ import pytest
 
 import oomph
 from oomph._errors import clear_frames, is_out_of_memory
-from oomph._freed import Freed, Memory, Stage
+from oomph._free_report import FreeReport, Memory, Stage
 from oomph._holders import Holder
 from oomph._recorder.exceptions import chain
 
@@ -172,7 +172,7 @@ still held on GPU 0: 2.00 GiB, 100.00 MiB cached
 
 def test_the_report_is_whole_and_fits_80_columns() -> None:
     gib, mib = 1 << 30, 1 << 20
-    freed = Freed(
+    freed = FreeReport(
         None,
         (Memory(0, 7 * gib + 512 * mib, 8 * gib + 100 * mib),),
         (Memory(0, 2 * gib, 2 * gib + 100 * mib), Memory(1, 0, 0)),
@@ -196,7 +196,7 @@ def test_the_report_is_whole_and_fits_80_columns() -> None:
 
 def test_a_name_is_no_markup() -> None:
     holder = Holder(0, 1, 1, "d['<img src=x>']", "1 float32")
-    freed = Freed(None, (), (Memory(0, 1, 1),), (Stage("a", "b", 0, 0),), (holder,), ((0, 0),))
+    freed = FreeReport(None, (), (Memory(0, 1, 1),), (Stage("a", "b", 0, 0),), (holder,), ((0, 0),))
     assert "<img" not in freed._repr_html_()
 
 

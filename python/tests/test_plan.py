@@ -73,7 +73,7 @@ def test_a_job_that_fits_is_told_with_its_peak_line_and_classes(programs: Progra
     assert answer["at"]["file"].endswith("train.py") and answer["at"]["phase"] in ("backward", "optimizer")
     assert any("stood still" in caveat for caveat in answer["caveats"])
     assert any("train.py:16 (item)" in caveat for caveat in answer["caveats"])
-    # What the script prints is no part of the answer.
+    # What the script prints is kept apart from the answer.
     assert "step 0 1.0" in done.stderr
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from . import tracebacks
 from .questions import Questions, Stack
 
-# Steps in which no peak has grown, after which another is not worth its time.
+# After so many steps in which no peak has grown, another one would show nothing more.
 QUIET_STEPS = 2
 LEAST_STEPS = 3
 # For programs whose memory never repeats.

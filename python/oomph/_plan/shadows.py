@@ -24,12 +24,12 @@ _NEWS = ("new_ones", "new_zeros", "new_full", "new_tensor")
 _RANDOM = ("randint", "randperm", "rand", "randn")
 _ASKS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__", "__format__", "__repr__", "__str__")
 _MOVES = ("to", "cuda", "cpu", "numpy", "__array__", "type")
-# Whether numbers are in order: the phantom's are taken to be.
+# Whether numbers are finite: those on the phantom are taken to be.
 _SOUND = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 
 
 class Shadow:
-    """Contents, and whether they are still those of the card's; views share the second."""
+    """The contents of a tensor on the card, and whether they are still true; its views share the second."""
 
     __slots__ = ("tensor", "root")
 
@@ -126,7 +126,7 @@ class Shadows:
             return func(contents, *args[1:], **kwargs)
         self._questions.value(name.strip("_"))
         result = func(*args, **kwargs)
-        # A number that can be divided by, and whose logarithm exists: as likely a loss as any.
+        # 1.0 can be divided by, has a logarithm, and may well be a loss.
         if name == "__format__":
             return format(1.0, *args[1:]) if tensor.is_floating_point() else result
         return 1.0 if name in ("item", "__float__", "tolist") and isinstance(result, float) else result

@@ -34,7 +34,7 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
             if done:
                 return result
         except (RuntimeError, TypeError, AttributeError):
-            # What cannot be told is left to PyTorch.
+            # A call that cannot be answered here is left to PyTorch.
             pass
         return self._shadows.call(func, args, kwargs)
 

@@ -22,7 +22,7 @@ def without_ours(trace: TracebackType | None) -> TracebackType | None:
 
 
 def clean() -> None:
-    """From here on, what nobody catches is printed so."""
+    """From here on, exceptions that nobody catches are printed without our lines."""
     shown = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

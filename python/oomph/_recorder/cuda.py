@@ -1,4 +1,4 @@
-"""PyTorch's CUDA: its beginning, its limits, and leaving it to the program where the program wants it."""
+"""PyTorch's CUDA: when it starts, its peaks and limits, and programs that record for themselves."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Limits:
         return self._totals[device]
 
     def of(self, torch: Any, device: int) -> int:
-        """The bytes that PyTorch may hold on a device, as far as we know."""
+        """The bytes that PyTorch may hold on a device, as far as the recorder knows."""
         return self._limited.get(device) or self._total(torch, device)
 
     def in_force(self, device: int) -> int | None:
@@ -118,7 +118,7 @@ class Limits:
         self._limited[device] = allowed
 
     def follow(self, torch: Any) -> None:
-        """Where there are several cards, the program says later which one it uses."""
+        """With several cards, limits each one that the program switches to."""
         if (self._limit is None and self._card is None) or torch.cuda.device_count() < 2:
             return
         import functools
@@ -136,5 +136,5 @@ class Limits:
         torch.cuda.set_device = set_device
 
 
-# A CUDA context with its libraries holds 0.3 to 0.8 GiB; more than this is somebody else's.
+# A CUDA context with its libraries holds 0.3 to 0.8 GiB; what is in use beyond this belongs to other processes.
 _LARGEST_CONTEXT = 1 << 30

@@ -34,7 +34,7 @@ class Process:
             on_step=self.at_step,
             has_all_stacks=self.config.get("plan") is not None,
         )
-        self.plan_run: Any = self.made_plan_run()
+        self.plan_run: Any = self.make_plan_run()
         self.name: str | None = None
         self.is_flushing = False
         # When an error was last written, and how long that took.
@@ -44,7 +44,7 @@ class Process:
         self.holds: str | None = None
         self.is_direct = os.environ.get("OOMPH_PARENT") == str(os.getppid())
 
-    def made_plan_run(self) -> Any:
+    def make_plan_run(self) -> Any:
         """What `oomph plan` adds, where it started this process; else None. Its package is beside this one, named alike."""
         config = self.config.get("plan")
         if config is None:

@@ -20,7 +20,7 @@ BRIEF_MARKS = 64
 BEAT_US = 2_000_000
 # The step in which every class of memory is looked for: the second, when the optimizer's state is there.
 FULL_LOOK = 1
-# A program that caught an error gave up if it asks for less than one in so many of what it asked for before.
+# A program that caught an error has given up if its requests after it are fewer than one in so many of those before.
 GAVE_UP = 20
 
 
@@ -62,7 +62,7 @@ class Recorder:
         self.forget()
 
     def forget(self) -> None:
-        """Begins anew: in a process that was forked, what its parent did is not its own."""
+        """Begins anew. In a process that was forked, what its parent did does not count."""
         self.started_us = now()
         self.is_recording = False
         self.ooms: list[dict[str, Any]] = []
@@ -135,7 +135,7 @@ class Recorder:
             try:
                 if self._marks.step == FULL_LOOK:
                     # All of the model and the optimizer is there, and lives on: at exit it may be gone.
-                    self._first_look = classes.all_of_them(self._torch, [])
+                    self._first_look = classes.every_class(self._torch, [])
                 self._looks.append(classes.gradients(optimizer))
             except Exception as error:
                 complaint.once("gradients are not told apart", error)
@@ -187,7 +187,7 @@ class Recorder:
         sidecar = self.sidecar(why, name, run)
         looks = self._first_look + self._oom_look + [entry for look in self._looks for entry in look]
         if self.is_recording:
-            here = classes.all_of_them(self._torch, snapshot["segments"])
+            here = classes.every_class(self._torch, snapshot["segments"])
             looks += here
             if why == "oom":
                 # When the program ends, what it had when memory ran out may be gone.

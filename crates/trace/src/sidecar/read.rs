@@ -107,8 +107,8 @@ impl Reader {
         let capability = capability.map(|pair| (small(pair.item(0)), small(pair.item(1))));
         let fraction = node.entry("fraction").and_then(Node::number).filter(|n| (0.0..=1.0).contains(n));
         let total = amount(node, "total");
-        // PyTorch multiplies and cuts off. A whole card is no limit; where the share cannot be asked for, the recorder
-        // knows only the limit that it set itself.
+        // PyTorch multiplies and cuts off. The whole card does not count as a limit. Where a PyTorch cannot be asked for
+        // its share, the recorder knows only the limit that it set itself.
         let share = fraction.filter(|share| *share < 1.0).zip(total);
         let limit = share.map(|(share, total)| Bytes((share * total.0 as f64) as u64));
         Some(Card {

@@ -6,7 +6,7 @@ import html
 import textwrap
 from dataclasses import dataclass, replace
 
-from oomph._holders import Held, Holder
+from oomph._holders import Holder, Holdings
 from oomph._oomph import format_size
 
 _WIDTH = 80
@@ -14,6 +14,7 @@ _WIDTH = 80
 _AMOUNT = 10
 # The holders that the report names; the others are summed up.
 _NAMED = 12
+_CUT = "The search for holders was cut short: there are too many objects."
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class Memory:
     device: int
     allocated: int
     reserved: int
+
+    def sentence(self) -> str:
+        cached = format_size(self.reserved - self.allocated)
+        return f"still held on GPU {self.device}: {format_size(self.allocated)}, {cached} cached"
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Freed:
+class FreeReport:
     """What `oomph.free()` did. Printed, it is the report. It keeps no tensor alive."""
 
     # Why there is nothing to measure; None where there is.
@@ -60,6 +65,13 @@ class Freed:
     def reserved(self) -> int:
         """How many bytes went back to the driver, for other programs to use."""
         return sum(stage.reserved for stage in self.stages)
+
+    def with_holdings(self, holdings: Holdings) -> FreeReport:
+        """The same, with who holds what is left."""
+        unseen = {memory.device: memory.allocated for memory in self.after}
+        for holder in holdings.holders:
+            unseen[holder.device] = unseen.get(holder.device, 0) - holder.bytes
+        return replace(self, holders=holdings.holders, unseen=tuple(sorted(unseen.items())), cut=holdings.cut)
 
     def _headline(self) -> str:
         if self.nothing is not None:
@@ -95,13 +107,12 @@ class Freed:
         width = 0 if self.nothing is not None else _AMOUNT
         lines += [f"  {amount:>{width}}  {name}: {note}" for amount, name, note in self._stages()]
         for memory, rows in self._left():
-            cached = memory.reserved - memory.allocated
-            lines.append(f"still held on GPU {memory.device}: {format_size(memory.allocated)}, {format_size(cached)} cached")
+            lines.append(memory.sentence())
             for amount, text in rows:
                 first, rest = f"  {amount:>{_AMOUNT}}  ", " " * (_AMOUNT + 4)
                 lines += textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
         if self.cut:
-            lines.append("The search for holders was cut short: there are too many objects.")
+            lines.append(_CUT)
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -115,17 +126,7 @@ class Freed:
         parts = [f"<div><p><b>{html.escape(self._headline())}</b></p>"]
         parts.append("<table>" + "".join(row(*stage) for stage in self._stages()) + "</table>")
         for memory, rows in self._left():
-            cached = memory.reserved - memory.allocated
-            held = f"still held on GPU {memory.device}: {format_size(memory.allocated)}, {format_size(cached)} cached"
-            parts.append(f"<p>{held}</p><table>" + "".join(row(*cells) for cells in rows) + "</table>")
+            parts.append(f"<p>{memory.sentence()}</p><table>" + "".join(row(*cells) for cells in rows) + "</table>")
         if self.cut:
-            parts.append("<p>The search for holders was cut short: there are too many objects.</p>")
+            parts.append(f"<p>{_CUT}</p>")
         return "".join(parts) + "</div>"
-
-
-def with_holders(freed: Freed, held: Held) -> Freed:
-    """The same, with who holds what is left."""
-    seen = {memory.device: memory.allocated for memory in freed.after}
-    for holder in held.holders:
-        seen[holder.device] = seen.get(holder.device, 0) - holder.bytes
-    return replace(freed, holders=held.holders, unseen=tuple(sorted(seen.items())), cut=held.cut)
