@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 from oomph._oomph import format_size
 from oomph._recorder.clock import now
 from oomph._recorder.files import write_pickle
+from oomph._recorder.stacks import RING
 
 if TYPE_CHECKING:
     from oomph.explain import Explanation
-
-# How many events PyTorch keeps where it is asked here to record.
-_EVENTS = 300_000
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def recording(torch: Any) -> Iterator[None]:
         yield
         return
     # Stacks of allocations alone: those of frees, taken on autograd's threads, break gradient checkpointing.
-    torch.cuda.memory._record_memory_history("all", context="alloc", stacks="python", max_entries=_EVENTS)
+    torch.cuda.memory._record_memory_history("all", context="alloc", stacks="python", max_entries=RING)
     try:
         yield
     finally:

@@ -27,7 +27,7 @@ def _shared() -> Recorder:
         else:
             from . import __version__
 
-            _recorder = Recorder(ring=300_000, version=__version__, on_oom=_save_open_records)
+            _recorder = Recorder(version=__version__, on_oom=_save_open_records)
             imports.watch({}, {"torch": _recorder.watch_torch})
     return _recorder
 

@@ -13,6 +13,7 @@ from typing import Any
 from . import complaint, environment, exceptions, files, imports
 from .clock import now
 from .recorder import Recorder
+from .stacks import RING
 
 
 class Process:
@@ -24,7 +25,7 @@ class Process:
         with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
             self.config = json.load(file)
         self.recorder = Recorder(
-            ring=int(self.config.get("ring") or 300_000),
+            ring=int(self.config.get("ring") or RING),
             version=str(self.config.get("oomph") or ""),
             limit=self.config.get("limit"),
             card=self.config.get("gpu_total"),

@@ -12,7 +12,7 @@ from . import classes, complaint, cuda, exceptions, frameworks, host
 from .clock import now
 from .environment import VARIABLES
 from .marks import Marks
-from .stacks import Stacks
+from .stacks import RING, Stacks
 
 FORMAT = 1
 # Marks that the brief summary keeps: enough to say where the program was.
@@ -38,7 +38,7 @@ class Recorder:
 
     def __init__(
         self,
-        ring: int,
+        ring: int = RING,
         version: str = "",
         limit: int | None = None,
         card: int | None = None,
