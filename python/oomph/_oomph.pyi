@@ -1,6 +1,7 @@
 """What the package asks of Rust."""
 
 import os
+import pathlib
 from typing import final
 
 __all__ = [
@@ -9,6 +10,9 @@ __all__ = [
     "Verdict",
     "explain_file",
     "explain_text",
+    "format_size",
+    "is_out_of_memory",
+    "last_run",
     "parse_size",
     "plan",
     "read_status",
@@ -53,6 +57,15 @@ def explain_file(path: str | os.PathLike[str], limit: int | None = None) -> Verd
 
 def explain_text(text: str, /) -> Verdict:
     """The verdict on a text that may report an error."""
+
+def format_size(amount: int, /) -> str:
+    """An amount of bytes for people, as every report writes it: `5.84 GiB`. A difference may be negative."""
+
+def is_out_of_memory(classes: list[str], text: str, /) -> bool:
+    """Whether an exception of these classes, its own first, with this text reports that memory ran out."""
+
+def last_run() -> pathlib.Path | None:
+    """The folder of the last run recorded in the current directory; None where there is none."""
 
 def parse_size(text: str, /) -> int:
     """The bytes that a text such as `12 GiB` means."""

@@ -9,7 +9,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from oomph._oomph import OomphError, Verdict, explain_file, explain_text, parse_size
+from oomph._oomph import OomphError, Verdict, explain_file, explain_text, last_run, parse_size
 
 if TYPE_CHECKING:
     from oomph._recorder.process import Process
@@ -56,8 +56,9 @@ def explain(
 ) -> Explanation:
     """Why memory ran out, from a snapshot, a log, a run's folder, a message or an exception.
 
-    Without an argument: from what `oomph run` has recorded of this process, else the exception under way, else the last
-    one that nobody caught, else the last run recorded in the current folder. `limit` is the memory the job could hold, where a snapshot does not show it.
+    Without an argument: from what `oomph run` has recorded of this process, else the exception that is being handled,
+    else the last one that nobody caught, else the last run recorded in the current folder. `limit` is the memory that
+    the job could hold, where a snapshot does not show it.
     """
     held = parse_size(limit) if isinstance(limit, str) else limit
     if what is None:
@@ -83,8 +84,8 @@ def _last(limit: int | None) -> Explanation:
             verdict = _verdict_on(exception)
             if verdict.ran_out():
                 return Explanation(verdict)
-    run = pathlib.Path(".oomph", "last")
-    if run.exists():
+    run = last_run()
+    if run is not None:
         return Explanation(explain_file(run, limit))
     raise OomphError(
         "nothing to explain: no error of this process was about memory, and no run was recorded in this folder; "

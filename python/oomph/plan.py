@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from oomph import _oomph
-from oomph._oomph import OomphError
-from oomph._units import shown
+from oomph._oomph import OomphError, format_size
+
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
@@ -51,11 +51,11 @@ class Plan:
         if self.process_bytes is None or self.fits is None:
             return f"cannot tell whether it fits on the {self.gpu}: {self.data['why_not']}"
         verdict = "fits" if self.fits else "does not fit"
-        return f"{verdict} on the {self.gpu}: {shown(self.process_bytes)} at its peak"
+        return f"{verdict} on the {self.gpu}: {format_size(self.process_bytes)} at its peak"
 
 
 def plan(what: str | os.PathLike[str] | Callable[[], object], *args: str, gpu: str, options: bool = False) -> Plan:
-    """Runs a script, or a function without arguments, on a GPU that is not there.
+    """Runs a script, or a function without arguments, on a phantom GPU, which counts memory and computes nothing.
 
     `args` are the script's own. `options`: also try changes, such as bf16 autocast, where it does not fit. A function
     has to be one that another process can import: of a module or of a script, not a lambda, not of a notebook.

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use oomph_diagnose::results::run::HostDeath;
-use oomph_diagnose::results::status::{Cgroup, Ram};
-use oomph_trace::Bytes;
-use oomph_trace::sidecar::Host;
-
+use oomph_diagnose::results::status::Ram;
 use oomph_machine::run_folder::Notes;
 use oomph_machine::status::{cgroup, meminfo};
+use oomph_trace::Bytes;
+use oomph_trace::cgroup::Cgroup;
+use oomph_trace::sidecar::Host;
 
 use crate::child::{Ended, Outcome};
 

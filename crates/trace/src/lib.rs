@@ -12,6 +12,8 @@ pub mod spelling;
 
 pub mod cards;
 
+pub mod cgroup;
+
 pub mod stack;
 
 pub mod event;

@@ -52,7 +52,7 @@ fn noted(folder: &Path) -> Vec<PathBuf> {
 
 fn words(process: &Path) -> Option<Content> {
     let notes = Notes::read(process)?;
-    notes.sidecar.exception.as_ref().filter(|error| error.oom)?;
+    notes.sidecar.exception.as_ref().filter(|error| message::noted_out_of_memory(error))?;
     message::read(notes.exception_text()?.as_bytes()).ok().map(Content::Text)
 }
 

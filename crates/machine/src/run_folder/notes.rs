@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use oomph_diagnose::message::noted_out_of_memory;
 use oomph_trace::sidecar::{Node, Sidecar, Why};
 use serde_json::Value;
 
@@ -42,11 +43,12 @@ impl Notes {
         })
     }
 
-    /// Whether it ended because a GPU's memory, or the host's, ran out and the program did not catch the error. Where a launcher or the
-    /// program itself swallows the exception, the last thing noted is the flush for it.
+    /// Whether it ended because a GPU's memory, or the host's, ran out. Of an exception that was not caught the words
+    /// decide. Where a launcher or the program itself swallows it, the last thing noted is the flush for it.
     pub fn ran_out(&self) -> bool {
-        let uncaught = self.sidecar.exception.as_ref().is_some_and(|error| error.uncaught && error.oom);
-        uncaught || self.sidecar.ended_in_oom || self.sidecar.why == Some(Why::Oom)
+        let uncaught = self.sidecar.exception.as_ref().filter(|error| error.uncaught);
+        let ended = uncaught.map_or(self.sidecar.ended_in_oom, noted_out_of_memory);
+        ended || self.sidecar.why == Some(Why::Oom)
     }
 
     /// When it last ran out of memory; without such a note, when it last noted anything.

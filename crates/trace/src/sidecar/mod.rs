@@ -166,7 +166,8 @@ pub struct Card {
     pub uuid: Option<String>,
     /// The share of it that this process may hold, if one was set.
     pub fraction: Option<f64>,
-    /// What this process may hold, if a share was set: `fraction` × `total`, cut to whole bytes.
+    /// What this process may hold: `fraction` × `total`, cut to whole bytes, where a share below 1 was set; else the
+    /// limit that the recorder set itself, if it did.
     pub limit: Option<Bytes>,
     /// What the driver called free.
     pub free: Option<Bytes>,
@@ -409,6 +410,17 @@ pub struct Exception {
     pub traceback: Option<String>,
     /// Whether it ended the program.
     pub uncaught: bool,
-    /// Whether it reports a lack of memory.
+    /// Whether the recorder took it for a lack of memory, by a few words; its reader knows more of them.
     pub oom: bool,
+    /// It, and what it was raised from or while handling.
+    pub chain: Vec<Link>,
+}
+
+/// One exception of a chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Its classes as Python prints them, its own first, then those it derives from.
+    pub classes: Vec<String>,
+    /// What it says.
+    pub text: String,
 }

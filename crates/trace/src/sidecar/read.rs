@@ -1,9 +1,10 @@
 //! From plain values, wherever they come from, to a [`Sidecar`].
 
 use super::{
-    Card, Classed, Exception, Framework, Host, HostSample, Identity, Mark, MarkKind, Process, SeenFrame,
-    SeenOom, Sidecar, Span, Stats, StorageClass, Variables, Versions, Why,
+    Card, Classed, Exception, Framework, Host, HostSample, Identity, Link, Mark, MarkKind, Process,
+    SeenFrame, SeenOom, Sidecar, Span, Stats, StorageClass, Variables, Versions, Why,
 };
+use crate::cgroup;
 use crate::units::{Addr, Bytes};
 
 /// Texts of one sidecar are this long together; what comes after counts as absent. A file may name one text many times.
@@ -16,6 +17,8 @@ const PROCESSES: usize = 256;
 const OOMS: usize = 256;
 /// Frames looked at of one stack.
 const FRAMES: usize = 256;
+/// Exceptions looked at of one chain, and classes of each.
+const LINKS: usize = 64;
 /// Words of a command line looked at.
 const WORDS: usize = 4096;
 /// No device has more, and sums of such numbers do not overflow.
@@ -103,14 +106,19 @@ impl Reader {
         let capability = node.entry("capability");
         let capability = capability.map(|pair| (small(pair.item(0)), small(pair.item(1))));
         let fraction = node.entry("fraction").and_then(Node::number).filter(|n| (0.0..=1.0).contains(n));
+        let total = amount(node, "total");
+        // PyTorch multiplies and cuts off. The whole card does not count as a limit. Where a PyTorch cannot be asked for
+        // its share, the recorder knows only the limit that it set itself.
+        let share = fraction.filter(|share| *share < 1.0).zip(total);
+        let limit = share.map(|(share, total)| Bytes((share * total.0 as f64) as u64));
         Some(Card {
             index: small(node.entry("index"))?,
             name: self.text(Some(node), "name"),
-            total: amount(node, "total"),
+            total,
             capability: capability.and_then(|(major, minor)| Some((major?, minor?))),
             uuid: self.text(Some(node), "uuid"),
             fraction,
-            limit: amount(node, "limit"),
+            limit: limit.or_else(|| amount(node, "limit")),
             free: amount(node, "free"),
             used_by_others: amount(node, "used_by_others"),
             processes: items(node.entry("processes"), PROCESSES, |process| {
@@ -158,6 +166,10 @@ impl Reader {
             traceback: self.text(Some(node), "traceback"),
             uncaught: node.entry("uncaught").and_then(Node::boolean).unwrap_or(false),
             oom: node.entry("oom").and_then(Node::boolean).unwrap_or(false),
+            chain: items(node.entry("chain"), LINKS, |link| {
+                let classes = items(link.entry("classes"), LINKS, |class| self.own(class));
+                Some(Link { classes, text: self.text(Some(link), "text")? })
+            }),
         };
         (exception != Exception::default()).then_some(exception)
     }
@@ -224,14 +236,19 @@ fn classed<N: Node>(node: N) -> Option<Classed> {
 }
 
 fn host<N: Node>(node: N) -> Option<Host> {
+    let group = node.entry("cgroup").and_then(|noted| {
+        let files = noted.entry("files")?;
+        cgroup::tightest(noted.entry("own")?.text()?, |name| Some(files.entry(name)?.text()?.to_owned()))
+    });
+    let group = group.as_ref();
     let host = Host {
         rss: amount(node, "rss"),
         peak_rss: amount(node, "peak_rss"),
         available: amount(node, "available"),
         total: amount(node, "total"),
-        cgroup_limit: amount(node, "cgroup_limit"),
-        cgroup_current: amount(node, "cgroup_current"),
-        cgroup_oom_kills: integer(node, "cgroup_oom_kills"),
+        cgroup_limit: group.map_or_else(|| amount(node, "cgroup_limit"), |group| group.limit),
+        cgroup_current: group.map_or_else(|| amount(node, "cgroup_current"), |group| group.current),
+        cgroup_oom_kills: group.map_or_else(|| integer(node, "cgroup_oom_kills"), |group| group.oom_kills),
         shm_total: amount(node, "shm_total"),
         shm_free: amount(node, "shm_free"),
         samples: items(node.entry("samples"), usize::MAX, |sample| {
