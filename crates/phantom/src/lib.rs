@@ -6,16 +6,28 @@
 //! find no device, and says so for the libraries that it does not answer for.
 #![allow(unsafe_code)]
 
-mod absent;
 mod card;
+
 mod code;
-mod copy;
-mod cublas;
-mod cublaslt;
-mod cudnn;
-mod driver;
-mod library;
+
+mod answer;
+
+mod store;
+
+mod functions;
+
 mod memory;
-mod order;
+
+mod copy;
+
 mod properties;
+
+mod driver;
+
 mod runtime;
+
+mod cublas;
+
+mod cublaslt;
+
+mod cudnn;

@@ -1,4 +1,4 @@
-//! What batch normalization works in and keeps.
+//! What batch normalization works in.
 
 use crate::cudnn::bytes_of;
 use crate::cudnn::descriptors::Tensor;
@@ -24,11 +24,6 @@ pub(crate) fn workspace(pass: Pass, input: &Tensor) -> u64 {
         (Pass::Forward, 2) => elements * 516 / 10240 + 1420,
         (Pass::Forward, _) => elements * 129 / 1024 + 1100,
     }
-}
-
-/// What is kept for the backward pass besides the saved statistics, without a fused activation: nothing was ever seen.
-pub(crate) fn reserve(_: &Tensor) -> u64 {
-    0
 }
 
 #[cfg(test)]
