@@ -4,8 +4,8 @@ use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    // Parts of PyTorch are linked against the driver, which is not here. A preloaded library of its name is taken
-    // for it by the loader.
+    // Parts of PyTorch are linked against the driver, which may not be installed. The loader accepts a preloaded
+    // library of the same name.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
     println!("cargo:rerun-if-changed=functions.txt");
     let list = fs::read_to_string("functions.txt").expect("functions.txt can be read");

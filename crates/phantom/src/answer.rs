@@ -8,8 +8,7 @@ use crate::code::{Code, INVALID_VALUE, SUCCESS, fail};
 /// `at` is null or points to memory for a `T` that the caller owns; the signatures of CUDA's functions promise that.
 pub(crate) unsafe fn offer<T>(at: *mut T, value: T) -> bool {
     if !at.is_null() {
-        // SAFETY: not null, and the caller of this function vouches for the rest. C promises no alignment beyond the
-        // type's own, and sometimes not even that.
+        // SAFETY: not null, and the caller of this function vouches for the rest. Alignment is not relied on.
         unsafe { at.write_unaligned(value) };
     }
     !at.is_null()

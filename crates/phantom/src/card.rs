@@ -20,8 +20,8 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    /// Reads `name=Tesla T4;total=15828320256;context=0;capability=7.5;processors=40`. What is missing or cannot be read
-    /// is taken from an H200.
+    /// Reads `name=Tesla T4;total=15828320256;context=0;capability=7.5;processors=40`. What is missing or cannot be
+    /// read is taken from an H200.
     pub(crate) fn parse(text: &str) -> Self {
         let mut card = Self {
             name: "NVIDIA H200".to_owned(),

@@ -1,4 +1,4 @@
-//! cuBLAS. Products are not computed; their workspaces are PyTorch's own allocations, so nothing is lost by that.
+//! cuBLAS. Products are not computed. Their workspaces are PyTorch's own allocations, so they are counted all the same.
 
 use std::ffi::c_int;
 

@@ -1,4 +1,4 @@
-//! cuBLASLt. PyTorch allocates its workspace by its own settings, whatever an algorithm would need of it.
+//! cuBLASLt. PyTorch allocates the workspace by its own settings, whatever an algorithm would need.
 
 use std::ffi::c_int;
 
@@ -52,7 +52,7 @@ pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
     unsafe { put(results, Heuristic { waves: 1.0, ..Heuristic::default() }).max(put(count, 1)) }
 }
 
-/// What an algorithm needs: nothing.
+/// An algorithm needs no workspace.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoCheck(
     _: Handle,

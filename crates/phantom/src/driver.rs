@@ -9,7 +9,7 @@ use crate::memory;
 use crate::runtime::{version, write_text};
 use crate::store::Handle;
 
-/// What the driver says of a device: the few attributes that libraries ask for, by their numbers in cuda.h.
+/// An attribute of the device, by its number in cuda.h. Only those are known that libraries ask for.
 pub(crate) fn attribute(number: c_int) -> c_int {
     let card = card();
     match number {

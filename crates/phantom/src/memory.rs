@@ -19,7 +19,7 @@ fn memory() -> MutexGuard<'static, SimulatedDevice> {
         let space = AddressSpace::new(Addr(ADDRESSES.start)..Addr(ADDRESSES.end), Fit::Lowest);
         Mutex::new(SimulatedDevice::new(Some(Bytes(capacity))).with_space(space))
     });
-    // Memory is only counted here, so what a thread left behind that died with the lock can be used.
+    // Memory is only counted here, so it can still be used after a thread died while it held the lock.
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -24,7 +24,7 @@ impl<T: Clone> Store<T> {
     }
 
     fn things(&self) -> MutexGuard<'_, BTreeMap<usize, T>> {
-        // Each change is one insertion or removal, so what a dead thread left behind is whole.
+        // Each change is one insertion or removal, so the map is whole even if a thread died while it held the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

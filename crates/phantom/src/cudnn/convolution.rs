@@ -12,8 +12,8 @@ use crate::store::Handle;
 /// `cudnnConvolutionFwdAlgoPerf_t`, and the same for both backward directions.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Found {
-    algorithm: c_int,
+pub(crate) struct Algorithm {
+    number: c_int,
     status: c_int,
     time: f32,
     memory: usize,
@@ -34,7 +34,7 @@ struct Descriptors {
 }
 
 impl Descriptors {
-    /// What the convolution that they describe works in; `None` where one of them is unknown.
+    /// The workspace of the convolution that they describe; `None` where one of them is unknown.
     fn workspace(&self, direction: Direction) -> Option<usize> {
         let (filter, moves) = (filter(self.w)?, movement(self.moves)?);
         let convolution = Convolution {
@@ -50,24 +50,27 @@ impl Descriptors {
     }
 }
 
-/// Answers which algorithms there are.
+/// Answers with the one algorithm there is.
 ///
 /// # Safety
 /// `results` is null or has room for `wanted` results; `count` is null or the caller's.
-unsafe fn find(memory: Option<usize>, wanted: c_int, count: *mut c_int, results: *mut Found) -> Code {
+unsafe fn find(memory: Option<usize>, wanted: c_int, count: *mut c_int, results: *mut Algorithm) -> Code {
     let Some(memory) = memory else { return BAD_PARAM };
     if wanted < 1 || results.is_null() {
         return BAD_PARAM;
     }
-    let found = Found { algorithm: ALGORITHM, status: SUCCESS, memory, determinism: 1, ..Found::default() };
+    let algorithm =
+        Algorithm { number: ALGORITHM, status: SUCCESS, memory, determinism: 1, ..Algorithm::default() };
     // SAFETY: room for at least one result, and the caller's pointer.
-    unsafe { put(results, found).max(put(count, 1)) }
+    unsafe { put(results, algorithm).max(put(count, 1)) }
 }
 
-/// The three questions about one direction: which algorithm, which algorithm if all were timed, and what it works in.
+/// The three questions about one direction: which algorithm, which algorithm after timing all, and its workspace.
 /// Each direction has its own order of the descriptors.
 macro_rules! questions {
-    ($($direction:ident($first:ident, $second:ident, moves, $third:ident): $get:ident $time:ident $measure:ident;)*) => { $(
+    ($(
+        $direction:ident($first:ident, $second:ident, moves, $third:ident): $get:ident $time:ident $measure:ident;
+    )*) => { $(
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $get(
             _: Handle,
@@ -77,7 +80,7 @@ macro_rules! questions {
             $third: Handle,
             wanted: c_int,
             count: *mut c_int,
-            results: *mut Found,
+            results: *mut Algorithm,
         ) -> Code {
             let memory = Descriptors { $first, $second, moves, $third }.workspace(Direction::$direction);
             // SAFETY: the caller's array of `wanted` results, and its pointer.
@@ -96,7 +99,7 @@ macro_rules! questions {
             _: *mut c_void,
             wanted: c_int,
             count: *mut c_int,
-            results: *mut Found,
+            results: *mut Algorithm,
             _: *mut c_void,
             _: usize,
         ) -> Code {
@@ -143,13 +146,13 @@ mod tests {
 
     #[test]
     fn descriptors_that_were_never_made_are_refused() {
-        assert_eq!(size_of::<Found>(), 48);
+        assert_eq!(size_of::<Algorithm>(), 48);
         let none = std::ptr::null_mut();
-        let (mut count, mut found) = (7, Found::default());
+        let (mut count, mut found) = (7, Algorithm::default());
         let (at, results) = (&raw mut count, &raw mut found);
         // SAFETY: pointers to variables of this function.
         let code =
             unsafe { cudnnGetConvolutionForwardAlgorithm_v7(none, none, none, none, none, 1, at, results) };
-        assert_eq!((code, count, found), (BAD_PARAM, 7, Found::default()));
+        assert_eq!((code, count, found), (BAD_PARAM, 7, Algorithm::default()));
     }
 }

@@ -91,7 +91,7 @@ lifetime! {
     cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor, MOVEMENTS;
 }
 
-// Of these descriptors nothing is ever asked, so a handle is enough.
+// Nothing is ever read from these descriptors, so a handle is enough.
 answer! {
     fn cudnnCreateActivationDescriptor(at: *mut Handle) { *at = handle(); }
 

@@ -108,7 +108,7 @@ impl Node {
         })
     }
 
-    /// The convolution that an operation is, if it is one.
+    /// The convolution, if this is the operation of one.
     fn convolution(&self) -> Option<Convolution> {
         let (direction, attributes) = match self.kind {
             number::CONVOLUTION_FORWARD => (Direction::Forward, number::FORWARD),
@@ -129,15 +129,15 @@ impl Node {
         })
     }
 
-    /// What a graph of operations works in. Only convolutions need something: the buffers inside of an attention are
-    /// laid out by the front end that is compiled into PyTorch.
+    /// The workspace of a graph of operations. Only convolutions need one: the buffers inside an attention are laid out
+    /// by the front end that is compiled into PyTorch.
     fn workspace_of_graph(&self) -> u64 {
         let mut operations = self.nodes(number::GRAPH_OPERATIONS).iter();
         let convolution = operations.find_map(|operation| operation.convolution());
         convolution.map_or(0, |convolution| workspaces::convolution::workspace(&convolution))
     }
 
-    /// What a configured engine works in.
+    /// The workspace of a configured engine.
     fn workspace_of_configuration(&self) -> u64 {
         let graph =
             self.node(number::CONFIGURATION_ENGINE).and_then(|engine| engine.node(number::ENGINE_GRAPH));
@@ -166,11 +166,11 @@ impl Node {
             number::CONFIGURATION_WORKSPACE => wide(self.workspace_of_configuration()),
             number::GRAPH_ENGINES => wide(1),
             number::ENGINE_INDEX => wide(0),
-            // Choices and notes of an engine, of which it has none.
+            // Choices and notes of an engine: it has none.
             301 | 302 | 403 | 404 | 1302..=1306 => Value::Nodes(Vec::new()),
-            // Shared memory, of which every multiprocessor has enough.
+            // Shared memory: it needs none.
             304 => Value::Plain(vec![0; 4]),
-            // The plan in JSON: an empty one, with the end that C wants.
+            // The plan in JSON: an empty one, with C's end of a string.
             405 => Value::Plain(b"{}\0".to_vec()),
             _ => return None,
         })
@@ -241,7 +241,7 @@ pub(crate) unsafe extern "C" fn cudnnBackendSetAttribute(
     }))
 }
 
-/// Asks a descriptor for one attribute. Where it is descriptors, they are written into those that the caller made.
+/// Reads one attribute of a descriptor. If it holds descriptors, they are copied into those that the caller made.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudnnBackendGetAttribute(
     handle: Handle,

@@ -43,7 +43,7 @@ unsafe fn put<T>(at: *mut T, value: T) -> Code {
 /// Bytes of an element by `cudnnDataType_t`; zero for a type that is not known.
 fn bytes_of(data_type: c_int) -> u64 {
     match data_type {
-        // float, int32, 4 × int8; 32 × int8 is rated by its vectors elsewhere.
+        // float, int32, 4 × int8.
         0 | 4 | 5 => 4,
         // double, int64.
         1 | 10 => 8,
@@ -66,8 +66,8 @@ fn dropout_state() -> usize {
     card.processors.unsigned_abs() as usize * card.threads_per_processor().unsigned_abs() as usize * 24
 }
 
-/// The loss of connectionist temporal classification works in alpha and beta: two rows of labels and blanks for each
-/// step, here taken for as many labels as there are steps.
+/// The workspace of the CTC loss: alpha and beta, each with a row of labels and blanks for every step. As many labels
+/// are assumed as there are steps.
 fn ctc_workspace(probabilities: Handle) -> usize {
     let Some(tensor) = descriptors::tensor(probabilities) else { return 0 };
     let [steps, batch, ..] = tensor.dims.as_slice() else { return 0 };

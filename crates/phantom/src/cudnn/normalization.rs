@@ -1,4 +1,4 @@
-//! Batch normalization: what it works in, and what it keeps for its backward pass.
+//! Batch normalization: its workspaces, and what it keeps for its backward pass.
 
 use std::ffi::c_int;
 
@@ -28,7 +28,7 @@ answer! {
         };
     }
 
-    /// Besides the saved statistics nothing was ever seen to be kept, as long as no activation is fused.
+    /// Without a fused activation only the saved statistics are kept, and those are PyTorch's own.
     fn cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
         _: Handle, _: c_int, _: c_int, _: Handle, input: Handle, at: *mut usize,
     ) {

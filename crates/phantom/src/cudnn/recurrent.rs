@@ -1,4 +1,4 @@
-//! Recurrent networks: how their weights lie, and what they work in and keep.
+//! Recurrent networks: how their weights are laid out, their workspaces, and what they keep.
 
 use std::ffi::{c_int, c_void};
 
@@ -19,7 +19,7 @@ struct Network {
     data_type: c_int,
     input: u64,
     hidden: u64,
-    /// Where it is smaller than the hidden size, the output is projected to it.
+    /// If it is smaller than the hidden size, the output is projected to it.
     projected: u64,
     layers: u64,
 }
@@ -60,7 +60,7 @@ impl Network {
         if self.is_projected() { self.projected } else { self.hidden }
     }
 
-    /// Rows and columns of one matrix of a pseudo-layer; matrices are counted input first, then state, then projection.
+    /// Rows and columns of one matrix of a pseudo-layer. Matrices count in this order: input, state, projection.
     fn matrix(&self, pseudo: u64, matrix: u64) -> (u64, u64) {
         let gates = self.gates();
         if matrix >= 2 * gates {
@@ -92,7 +92,7 @@ impl Network {
         self.layers * self.directions()
     }
 
-    /// Elements of the matrices before one of them: all matrices lie first, layer after layer.
+    /// The elements before one matrix. All matrices come before the biases, layer after layer.
     fn before(&self, pseudo: u64, matrix: u64) -> u64 {
         let elements = |pseudo, matrix| {
             let (rows, columns) = self.matrix(pseudo, matrix);
@@ -108,9 +108,9 @@ impl Network {
         self.before(self.pseudo_layers(), 0) + self.pseudo_layers() * self.biases() * self.hidden
     }
 
-    /// What a run over these sequences works in, and what training keeps of it. What is kept agrees to the byte with
-    /// measurements on an H200: so many states of every step. The workspace is a fit of the same measurements, wrong by
-    /// up to two fifths.
+    /// The workspace of a run over these sequences, and what training keeps of it. What is kept agrees to the byte
+    /// with measurements on an H200: a fixed number of states for each step. The workspace is a fit of the same
+    /// measurements, wrong by up to two fifths.
     fn spaces(&self, over: &Sequences, training: bool) -> (u64, u64) {
         let width = bytes_of(self.data_type);
         let step = over.longest * over.batch * width;
@@ -193,7 +193,7 @@ pub(crate) unsafe extern "C" fn cudnnGetRNNWeightSpaceSize(
     unsafe { put(at, size(network.elements() * bytes_of(network.data_type))) }
 }
 
-/// What a run works in and keeps.
+/// The workspace of a run, and what it keeps.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudnnGetRNNTempSpaceSizes(
     _: Handle,

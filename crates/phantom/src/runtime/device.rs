@@ -28,9 +28,9 @@ pub(crate) extern "C" fn cudaSetDevice(device: c_int) -> Code {
     if device == 0 { SUCCESS } else { code::fail(code::INVALID_DEVICE) }
 }
 
-/// The version of the runtime that is really there, so that all agree on the layout of structures.
+/// The version of the real runtime, so that all agree on the layout of structures.
 pub(crate) fn version() -> c_int {
-    /// The lookup of the libraries that come after this one.
+    /// Looks in the libraries that are loaded after this one.
     const NEXT: *mut c_void = -1_isize as *mut c_void;
     unsafe extern "C" {
         fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -82,7 +82,7 @@ pub(crate) unsafe extern "C" fn cudaDeviceGetAttribute(
     unsafe { put(at, crate::driver::attribute(attribute)) }
 }
 
-/// The address of the card on a bus that is not there.
+/// An address on a bus that does not exist.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaDeviceGetPCIBusId(at: *mut c_char, length: c_int, _: c_int) -> Code {
     // SAFETY: the caller's buffer of `length` bytes.

@@ -1,4 +1,4 @@
-//! What is done in order: streams, events, kernels, errors, and the driver behind it all. Nothing takes time here.
+//! Streams, events, kernels, errors, and the way to the driver's functions. Nothing takes time here.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -36,13 +36,13 @@ answer! {
     /// The same under the name that CUDA 12.3 gave it.
     fn cudaStreamGetCaptureInfo_v3(_: Handle, at: *mut c_int) { *at = 0; }
 
-    /// Every kernel fits as often as a common one.
+    /// What an ordinary kernel would get.
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(at: *mut c_int) { *at = 2; }
 
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(at: *mut c_int) { *at = 2; }
 }
 
-/// The attributes of a kernel that takes nothing and allows as many threads as there are.
+/// The attributes of a kernel that needs nothing and allows as many threads as a block can have.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaFuncGetAttributes(at: *mut u8, _: *const c_void) -> Code {
     if at.is_null() {

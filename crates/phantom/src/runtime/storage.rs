@@ -35,7 +35,7 @@ unsafe extern "C" {
     fn free(address: Handle);
 }
 
-/// Pinned memory is memory.
+/// Pinned memory is ordinary memory here.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaHostAlloc(at: *mut Handle, size: usize, _: c_uint) -> Code {
     let Some(size) = size.max(1).checked_next_multiple_of(4096) else { return code::fail(OUT_OF_MEMORY) };
