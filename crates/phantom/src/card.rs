@@ -1,8 +1,8 @@
-//! The card that is asked about.
+//! The card that the phantom stands for.
 
 use std::sync::OnceLock;
 
-/// What programs may ask of a card.
+/// What programs ask about a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Card {
     /// As CUDA reports it, such as `Tesla T4`.
@@ -11,7 +11,7 @@ pub(crate) struct Card {
     pub(crate) total: u64,
     /// What a context takes of that.
     pub(crate) context: u64,
-    /// What is really handed out: more than there is, where a program is to be seen to its end on a card too small.
+    /// What is handed out instead of `total`: more, so that a program runs to its end on a card that is too small.
     pub(crate) capacity: Option<u64>,
     /// Compute capability: major, minor.
     pub(crate) capability: (i32, i32),
@@ -20,8 +20,8 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    /// Reads `name=Tesla T4;total=15828320256;context=0;capability=7.5;processors=40`. What is absent or cannot be read
-    /// is that of an H200.
+    /// Reads `name=Tesla T4;total=15828320256;context=0;capability=7.5;processors=40`. What is missing or cannot be
+    /// read is taken from an H200.
     pub(crate) fn parse(text: &str) -> Self {
         let mut card = Self {
             name: "NVIDIA H200".to_owned(),
@@ -51,8 +51,8 @@ impl Card {
         card
     }
 
-    /// What kernels are compiled for that run on it: PyTorch's builds have these, and a card takes the nearest below
-    /// its own. A library that is told another refuses to work.
+    /// The architecture of the kernels that it runs: of those that PyTorch is built for, the nearest below its own. A
+    /// library that is told another one refuses to work.
     pub(crate) fn architecture(&self) -> i32 {
         let own = 10 * self.capability.0 + self.capability.1;
         [120, 100, 90, 86, 80, 75, 70, 60].into_iter().find(|built| *built <= own).unwrap_or(50)
@@ -68,7 +68,7 @@ impl Card {
     }
 
     /// Bytes of shared memory on one multiprocessor.
-    pub(crate) fn shared_per_processor(&self) -> usize {
+    pub(crate) fn shared_per_processor(&self) -> i32 {
         let kib = match self.capability {
             (6, _) | (7, 5) => 64,
             (7, _) => 96,

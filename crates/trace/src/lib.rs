@@ -6,6 +6,10 @@
 
 pub mod units;
 
+mod named;
+
+mod slots;
+
 pub mod text;
 
 pub mod spelling;

@@ -4,7 +4,7 @@ use oomph_engine::simulated::SimulatedDevice;
 use oomph_engine::torch::Torch;
 use oomph_engine::torch::profile::Version;
 use oomph_trace::sidecar::{
-    Card, Classed, Exception, Framework, Identity, Link, Mark, MarkKind, Process, SeenFrame, SeenOom,
+    Card, ClassSample, Exception, Framework, Identity, Link, Mark, MarkKind, Process, SeenFrame, SeenOom,
     Sidecar, Span, Stats, StorageClass, Versions, Why,
 };
 use oomph_trace::{Bytes, Event};
@@ -82,7 +82,7 @@ impl Recorded {
             return;
         }
         *time_us += 1;
-        let entry = |(live, class): (Live, StorageClass)| Classed {
+        let entry = |(live, class): (Live, StorageClass)| ClassSample {
             time_us: *time_us,
             device: 0,
             addr: live.addr,

@@ -8,25 +8,15 @@
 //! `machine::BASE` and `machine::PER_STORED_BYTE` allow, so that a decompression bomb is refused.
 
 mod fill;
-
 mod foreign;
-
 mod input;
-
 mod machine;
-
 mod memo;
-
 mod opcode;
-
 mod runs;
-
 mod source;
-
 mod state;
-
 mod step;
-
 mod value;
 
 pub(crate) use machine::{Outcome, read};

@@ -4,23 +4,14 @@
 //! the end (segments, blocks, annotations, settings) is looked at once by [`finish`].
 
 mod event;
-
 mod finish;
-
 mod lookup;
-
 mod pool;
-
 mod records;
-
 mod segment;
-
 mod settings;
-
 mod shapes;
-
 mod sidecar;
-
 mod words;
 
 use std::io::Read;
