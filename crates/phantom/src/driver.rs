@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 
 use crate::answer::{answer, put};
-use crate::card::card;
+use crate::card::{Architecture, card};
 use crate::code::{self, Code, NOT_SUPPORTED, SUCCESS};
 use crate::memory;
 use crate::runtime::{version, write_text};
@@ -22,11 +22,11 @@ pub(crate) fn attribute(number: c_int) -> c_int {
         8 => 48 << 10,
         10 => 32,
         12 => 65_536,
-        16 => card.processors,
+        16 => card.multiprocessors.cast_signed(),
         // Threads and shared memory of a multiprocessor.
         39 => card.threads_per_processor(),
-        75 => card.capability.0,
-        76 => card.capability.1,
+        75 => card.capability.0.into(),
+        76 => card.capability.1.into(),
         81 => card.shared_per_processor(),
         82 => 65_536,
         97 => card.shared_per_processor() - 1024,

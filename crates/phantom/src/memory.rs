@@ -17,7 +17,7 @@ fn memory() -> MutexGuard<'static, SimulatedDevice> {
     static MEMORY: LazyLock<Mutex<SimulatedDevice>> = LazyLock::new(|| {
         let capacity = card().capacity.unwrap_or_else(|| card().total.saturating_sub(card().context));
         let space = AddressSpace::new(Addr(ADDRESSES.start)..Addr(ADDRESSES.end), Fit::Lowest);
-        Mutex::new(SimulatedDevice::new(Some(Bytes(capacity))).with_space(space))
+        Mutex::new(SimulatedDevice::new(Some(capacity)).with_space(space))
     });
     // Memory is only counted here, so it can still be used after a thread died while it held the lock.
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
@@ -39,8 +39,8 @@ pub(crate) fn give(address: u64) -> bool {
 /// Free and total, as `cudaMemGetInfo` answers.
 pub(crate) fn info() -> (usize, usize) {
     let card = card();
-    let free = card.total.saturating_sub(card.context).saturating_sub(memory().used().0);
-    (free as usize, card.total as usize)
+    let free = card.total.saturating_sub(card.context).saturating_sub(memory().used());
+    (free.0 as usize, card.total.0 as usize)
 }
 
 /// Whether an address is the card's.
@@ -59,7 +59,7 @@ mod tests {
         let first = take(1).expect("there is room");
         assert!(is_of_the_card(first));
         assert_eq!(info().0, total - (2 << 20));
-        assert!(take(card().total).is_none());
+        assert!(take(card().total.0).is_none());
         let (beside, below) =
             (take(20 << 20).expect("there is room"), take(12 << 20).expect("there is room"));
         assert_eq!((beside - first, first - below), (2 << 20, 32 << 20));

@@ -1,6 +1,8 @@
 //! `cudaDeviceProp`, whose layout depends on the version of CUDA.
 
-use crate::card::Card;
+use oomph_trace::phantom::PhantomCard;
+
+use crate::card::Architecture;
 
 /// A version of CUDA, by its layout of the structure. CUDA 13 dropped clock rates and modes.
 #[derive(Clone, Copy, Debug)]
@@ -10,13 +12,13 @@ pub(crate) enum Cuda {
 }
 
 /// The card as CUDA describes it.
-pub(crate) fn describe(card: &Card, cuda: Cuda) -> Vec<u8> {
-    let (major, minor) = (card.capability.0 as u64, card.capability.1 as u64);
+pub(crate) fn describe(card: &PhantomCard, cuda: Cuda) -> Vec<u8> {
+    let (major, minor) = (card.capability.0.into(), card.capability.1.into());
     let shared = card.shared_per_processor() as u64;
     // Where each field begins in CUDA 12 and in CUDA 13, how many bytes each of its values has, and the values. The
     // fields that programs do not look at are zero.
     let fields: [(&str, [usize; 2], usize, &[u64]); 20] = [
-        ("totalGlobalMem", [288, 288], 8, &[card.total]),
+        ("totalGlobalMem", [288, 288], 8, &[card.total.0]),
         ("sharedMemPerBlock", [296, 296], 8, &[48 << 10]),
         ("regsPerBlock", [304, 304], 4, &[65_536]),
         ("warpSize", [308, 308], 4, &[32]),
@@ -27,7 +29,7 @@ pub(crate) fn describe(card: &Card, cuda: Cuda) -> Vec<u8> {
         ("major", [360, 360], 4, &[major]),
         ("minor", [364, 364], 4, &[minor]),
         ("textureAlignment", [368, 368], 8, &[512]),
-        ("multiProcessorCount", [388, 384], 4, &[card.processors as u64]),
+        ("multiProcessorCount", [388, 384], 4, &[card.multiprocessors.into()]),
         ("unifiedAddressing", [604, 588], 4, &[1]),
         ("l2CacheSize", [616, 596], 4, &[50 << 20]),
         ("maxThreadsPerMultiProcessor", [624, 604], 4, &[card.threads_per_processor() as u64]),

@@ -16,6 +16,8 @@ pub mod spelling;
 
 pub mod cards;
 
+pub mod phantom;
+
 pub mod cgroup;
 
 pub mod stack;

@@ -4,6 +4,8 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use oomph_trace::phantom;
+
 use super::cards::CardSpec;
 use crate::hook;
 
@@ -48,7 +50,7 @@ pub fn variables(library: &Path, card: &CardSpec) -> Vec<(&'static str, OsString
     }
     vec![
         ("LD_PRELOAD", preload),
-        ("OOMPH_PHANTOM", card.described().into()),
+        (phantom::VARIABLE, card.phantom().to_string().into()),
         // One card, whatever the machine has and the shell hides.
         ("CUDA_VISIBLE_DEVICES", "0".into()),
     ]

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use super::device::version;
 use crate::answer::{answer, offer, put};
-use crate::card::card;
+use crate::card::{Architecture, card};
 use crate::code::{self, Code, INVALID_VALUE, SUCCESS};
 use crate::store::{Handle, handle};
 
