@@ -155,6 +155,21 @@ os._exit(1)";
 }
 
 #[test]
+fn the_words_of_an_exception_count_and_not_what_the_recorder_took_it_for() {
+    let ground = Ground::new("words-count");
+    let script = |class: &str, text: &str, guess: &str| {
+        format!(
+            "recording('main')\nnotes('main', exception={{**ran_out('{text}'), 'type': '{class}', 'oom': {guess}}})\n\
+             os._exit(1)"
+        )
+    };
+    let wrong = script("ValueError", "no memory cards are left", "True");
+    assert_eq!(left(&ground, &[], &wrong), shows(1, "", ""));
+    let missed = script("RuntimeError", "CUDA out of memory. Tried to allocate 1.00 GiB", "False");
+    assert_eq!(left(&ground, &[], &missed), shows(1, "", &format!("\n{}", explained())));
+}
+
+#[test]
 fn of_several_ranks_the_first_that_failed_speaks() {
     let ground = Ground::new("ranks");
     let script = "\
