@@ -47,24 +47,24 @@ pub struct Stream(pub u64);
 pub struct PoolId(pub u64, pub u64);
 
 impl PoolId {
-    /// The pool of everything that asked for no other.
+    /// The pool of all requests that name no pool.
     pub const DEFAULT: PoolId = PoolId(0, 0);
 }
 
-/// Where a pool stands in [`Snapshot::pools`](crate::snapshot::Snapshot::pools).
+/// The index of a pool in [`Snapshot::pools`](crate::snapshot::Snapshot::pools).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PoolIdx(pub u16);
 
 /// One entry of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The address it is about; for [`Action::Oom`] see [`Event::device_free`].
+    /// The address that it concerns; for [`Action::Oom`] see [`Event::device_free`].
     pub addr: Addr,
-    /// The size it is about.
+    /// The size that it concerns.
     pub size: Bytes,
-    /// The stream it is about.
+    /// The stream that it concerns.
     pub stream: Stream,
-    /// Microseconds since the epoch, 0 where the recording has none. Several events may share one: never a key.
+    /// Microseconds since the epoch, 0 where the recording has none. Several events may have the same.
     pub time_us: u64,
     /// Where in the program it happened, if that was recorded.
     pub stack: Option<StackId>,

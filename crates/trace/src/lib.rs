@@ -1,7 +1,8 @@
 //! The vocabulary of oomph and the readers that produce it.
 //!
-//! In reading order: units, texts and stacks, the events of a trace, what oomph's recorder adds, a snapshot, and how one
-//! is read.
+//! In reading order: units, texts and stacks, the events of a trace, what oomph's recorder adds, a snapshot, and how
+//! one is read.
+//!
 //! The crate does no I/O of its own: readers take bytes and give values. See ARCHITECTURE.md.
 
 pub mod units;

@@ -55,12 +55,12 @@ impl Stacks {
         self.frames.len()
     }
 
-    /// The id of this stack, which is added if it is not there.
+    /// The id of this stack. It is added if it is not there.
     pub fn intern(&mut self, frames: &[FrameId]) -> StackId {
         self.try_intern(frames).expect("stacks hold fewer than 2^32 frames in all")
     }
 
-    /// Like [`Stacks::intern`], but `None` where the table is full, which only foreign bytes can bring about.
+    /// Like [`Stacks::intern`], but `None` if the table is full. Only foreign bytes can fill it.
     pub(crate) fn try_intern(&mut self, frames: &[FrameId]) -> Option<StackId> {
         let count = self.ends.len();
         let hashes = (0..count as u32).map(|index| hash(self.frames_of(StackId(index))));
@@ -92,7 +92,7 @@ impl Stacks {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -21,7 +21,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The id of `text`, which is added if it is not there.
+    /// The id of `text`. It is added if it is not there.
     pub fn intern(&mut self, text: &str) -> TextId {
         let count = self.ends.len();
         if let Some(grown) =
@@ -53,7 +53,7 @@ impl Texts {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -4,7 +4,8 @@ use super::Sidecar;
 use crate::cgroup::{self, Cgroup};
 use crate::units::{Addr, Bytes};
 
-/// Texts of one sidecar are this long together; what comes after counts as missing. A file may name one text many times.
+/// Texts of one sidecar are this long together; what comes after counts as missing. A file may name one text many
+/// times.
 const TEXTS: usize = 4 << 20;
 /// No device has more, and sums of such numbers do not overflow.
 const MOST_BYTES: u64 = 1 << 56;
