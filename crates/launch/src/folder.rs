@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use oomph_machine::run_folder::{HOME, LAST, REQUEST};
 
 use crate::job::Job;
-use crate::{hook, protocol};
+use crate::{hook, protocol, writing};
 
 /// The folder of one run.
 #[derive(Clone, Debug)]
@@ -28,12 +28,12 @@ impl RunFolder {
         fs::create_dir_all(&home)?;
         let ignore = home.join(".gitignore");
         if !ignore.exists() {
-            write_atomically(&ignore, b"*\n")?;
+            writing::whole(&ignore, b"*\n")?;
         }
         let hook = hook::install(&home)?;
         let name = name(SystemTime::now(), &job.program.stem, std::process::id());
         let (name, path) = unused(&home, &name)?;
-        write_atomically(&path.join(REQUEST), protocol::request(job).as_bytes())?;
+        writing::whole(&path.join(REQUEST), protocol::request(job).as_bytes())?;
         point_last_to(&home, &name)?;
         Ok(RunFolder { path, shown: Path::new(HOME).join(name), hook })
     }
@@ -41,7 +41,7 @@ impl RunFolder {
     /// A folder inside this one, for a run of the same program that is a variation of it.
     pub fn within(&self, name: &str, job: &Job) -> io::Result<RunFolder> {
         let (name, path) = unused(&self.path, name)?;
-        write_atomically(&path.join(REQUEST), protocol::request(job).as_bytes())?;
+        writing::whole(&path.join(REQUEST), protocol::request(job).as_bytes())?;
         Ok(RunFolder { path, shown: self.shown.join(name), hook: self.hook.clone() })
     }
 }
@@ -90,14 +90,6 @@ fn point_last_to(home: &Path, run: &str) -> io::Result<()> {
     let _ = fs::remove_file(&fresh);
     std::os::unix::fs::symlink(run, &fresh)?;
     fs::rename(&fresh, home.join(LAST))
-}
-
-/// Writes a file beside its place and moves it there: who reads it sees all of it, or what was there before.
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut fresh = path.as_os_str().to_owned();
-    fresh.push(format!(".{}", std::process::id()));
-    fs::write(&fresh, bytes)?;
-    fs::rename(&fresh, path)
 }
 
 #[cfg(test)]

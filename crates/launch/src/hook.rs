@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::writing;
+
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 }
@@ -31,7 +33,7 @@ fn write_if_different(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return Ok(());
     }
     fs::create_dir_all(path.parent().unwrap_or(path))?;
-    crate::folder::write_atomically(path, bytes)
+    writing::whole(path, bytes)
 }
 
 #[cfg(test)]

@@ -1,17 +1,13 @@
 //! A program to run, and everything it is run with.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 use oomph_engine::torch::variables::{CUDA, GENERAL};
 use oomph_trace::Bytes;
 use oomph_trace::cards::Card;
+use serde::{Serialize, Serializer};
 
-use crate::folder::RunFolder;
-use crate::plan::PlanRequest;
 use crate::program::Program;
-use crate::protocol;
 use crate::settings::{Frameworks, Settings};
 
 /// How many events the recorder keeps, where nothing else is said.
@@ -36,19 +32,26 @@ pub struct Job {
     pub plan: Option<PlanRequest>,
 }
 
-impl Job {
-    /// The command to start: `folder` where it is recorded, `had` what the user's variable of PyTorch's says.
-    pub fn command(&self, folder: Option<&RunFolder>, had: &str) -> Command {
-        let mut command = Command::new(&self.program.path);
-        command.arg0(&self.program.called).args(&self.program.args).envs(self.variables(had));
-        if let Some(folder) = folder {
-            command.envs(protocol::variables(folder));
-        }
-        command
-    }
+/// What a plan needs of the process, under `plan` in run.json.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanRequest {
+    /// Optimizer steps after which it ends; `None`: when the peak stands still.
+    pub steps: Option<u64>,
+    /// The change that is tried, if any; written as `{"fused": true}`.
+    #[serde(rename = "changes", serialize_with = "as_switch")]
+    pub change: Option<&'static str>,
+}
 
-    /// The variables of the frameworks' allocators.
-    fn variables(&self, had: &str) -> Vec<(&'static str, OsString)> {
+fn as_switch<S: Serializer>(change: &Option<&'static str>, serializer: S) -> Result<S::Ok, S::Error> {
+    match change {
+        Some(change) => serializer.collect_map([(change, true)]),
+        None => serializer.serialize_none(),
+    }
+}
+
+impl Job {
+    /// The variables of the frameworks' allocators; `had` is what the user's variable of PyTorch's says.
+    pub(crate) fn variables(&self, had: &str) -> Vec<(&'static str, OsString)> {
         let mut variables = self.frameworks.variables();
         if !self.settings.is_empty() {
             // PyTorch 2.9 knows only the first; later ones obey it where both are set.

@@ -1,8 +1,8 @@
 //! Programs started and watched: a script as it would run alone, with the recorder in it; or on a GPU that is not there.
 //!
 //! In reading order: what the user configured, the program to start, the allocator settings to start it with, the job made
-//! of these, what it tells its processes (`protocol`), its folder and the recorder laid in it (`hook`); the child and its
-//! signals, how the host's memory fared (`pressure`), what is found when it has ended (`aftermath`); a recording asked
+//! of these, what it tells its processes (`protocol`), the recorder that is laid beside it (`hook`), its folder, the command
+//! that starts it; the child and its signals, how the host's memory fared (`pressure`), what is found when it has ended (`aftermath`); a recording asked
 //! for in between (`dump`); and plans, which are runs on a phantom GPU.
 
 pub mod configuration;
@@ -15,9 +15,13 @@ pub mod job;
 
 mod protocol;
 
-pub mod folder;
+mod writing;
 
 mod hook;
+
+pub mod folder;
+
+pub mod command;
 
 pub mod child;
 

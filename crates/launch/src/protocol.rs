@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 
 use oomph_machine::run_folder;
 use serde::Serialize;
 
-use crate::folder::RunFolder;
-use crate::job::Job;
-use crate::plan::PlanRequest;
+use crate::job::{Job, PlanRequest};
 
 /// The process that started the run.
 const PARENT: &str = "OOMPH_PARENT";
@@ -17,22 +16,22 @@ const PARENT: &str = "OOMPH_PARENT";
 const PYTHON_PATH: &str = "PYTHONPATH";
 
 /// The variables that lead a process to its run.
-pub(crate) fn variables(folder: &RunFolder) -> [(&'static str, OsString); 3] {
+pub(crate) fn variables(folder: &Path, hook: &Path) -> [(&'static str, OsString); 3] {
     [
-        (run_folder::VARIABLE, folder.path.clone().into_os_string()),
+        (run_folder::VARIABLE, folder.into()),
         (PARENT, std::process::id().to_string().into()),
-        (PYTHON_PATH, python_path(folder, std::env::var_os(PYTHON_PATH))),
+        (PYTHON_PATH, python_path(hook, std::env::var_os(PYTHON_PATH))),
     ]
 }
 
 /// The hook's folder in front of what was there.
-fn python_path(folder: &RunFolder, had: Option<OsString>) -> OsString {
+fn python_path(hook: &Path, had: Option<OsString>) -> OsString {
     let had = had.unwrap_or_default();
-    let is_first = std::env::split_paths(&had).next().as_deref() == Some(&folder.hook);
+    let is_first = std::env::split_paths(&had).next().as_deref() == Some(hook);
     if is_first && !had.is_empty() {
         return had;
     }
-    let mut path = folder.hook.clone().into_os_string();
+    let mut path = hook.as_os_str().to_owned();
     if !had.is_empty() {
         path.push(":");
         path.push(had);

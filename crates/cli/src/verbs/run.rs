@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use oomph_diagnose::results::run::{RunEnd, RunResult};
-use oomph_launch::aftermath;
 use oomph_launch::child::{Ended, Outcome, Signals};
 use oomph_launch::configuration::{Configuration, ConfigurationError};
 use oomph_launch::folder::RunFolder;
@@ -13,6 +12,7 @@ use oomph_launch::job::{Job, RING};
 use oomph_launch::pressure::Pressure;
 use oomph_launch::program::{Missing, Program};
 use oomph_launch::settings::{Frameworks, Settings, in_force};
+use oomph_launch::{aftermath, command};
 use oomph_machine::run_folder::{HOME, LAST};
 use oomph_report::text::run::Talk;
 use oomph_report::{json, text};
@@ -75,7 +75,7 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
 
 /// One run, about which nothing is said.
 fn once(signals: &mut Signals, job: &Job, folder: Option<&RunFolder>, had: &str) -> Result<Outcome, Refusal> {
-    signals.run(&mut job.command(folder, had)).map_err(|error| cannot_start(job, &error))
+    signals.run(&mut command::of(job, folder, had)).map_err(|error| cannot_start(job, &error))
 }
 
 /// One run, and what is found of it; `None` where it could not be recorded.

@@ -19,15 +19,3 @@ pub mod options;
 pub mod vary;
 
 pub mod planner;
-
-use serde::Serialize;
-
-/// What `oomph plan` needs of the process, under `plan` in run.json.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct PlanRequest {
-    /// Optimizer steps after which it ends; `None`: when the peak stands still.
-    pub steps: Option<u64>,
-    /// The change that is tried, if any.
-    #[serde(serialize_with = "options::as_switch")]
-    pub changes: Option<options::Change>,
-}

@@ -4,7 +4,6 @@ use oomph_diagnose::results::plan::{How, PlannedOption};
 use oomph_diagnose::tune::{Candidate, Search};
 use oomph_machine::cores;
 use oomph_trace::Bytes;
-use serde::ser::{SerializeMap, Serializer};
 
 use super::answer::completes;
 use super::cards::CONTEXT;
@@ -65,14 +64,6 @@ impl Change {
             fits: if failed { None } else { completes(trial, allowed).map(|(fits, _)| fits) },
         })
     }
-}
-
-/// As run.json says it: `{"fused": true}`, or null.
-pub(super) fn as_switch<S: Serializer>(change: &Option<Change>, serializer: S) -> Result<S::Ok, S::Error> {
-    let Some(change) = change else { return serializer.serialize_none() };
-    let mut map = serializer.serialize_map(Some(1))?;
-    map.serialize_entry(change.key, &true)?;
-    map.end()
 }
 
 /// The setting that needs the least memory of those that most often help, if it lowers the peak or makes it fit.

@@ -12,14 +12,13 @@ use oomph_diagnose::results::plan::{PlanResult, PlannedOption, PlannedVary};
 use oomph_trace::Bytes;
 use oomph_trace::cards::{UnknownCard, card_named};
 
-use super::PlanRequest;
 use super::cards::{CardSpec, Group, exact_groups, table_groups};
 use super::options::{self, CHANGES, Change};
 use super::phantom::{self, NoPhantom};
 use super::trial::{Prints, Stage, Trial};
 use super::{answer, vary};
 use crate::folder::RunFolder;
-use crate::job::Job;
+use crate::job::{Job, PlanRequest};
 use crate::program::{Missing, Program, Target};
 use crate::settings::{self, Frameworks, Settings};
 
@@ -234,7 +233,7 @@ impl Planner<'_> {
 
     /// A run with one change.
     fn changed(&self, change: Change, group: &Group) -> io::Result<Trial> {
-        let plan = Some(PlanRequest { steps: self.request.steps, changes: Some(change) });
+        let plan = Some(PlanRequest { steps: self.request.steps, change: Some(change.key) });
         self.once(&Job { plan, ..self.job.clone() }, change.key, &group.seen_on)
     }
 
@@ -292,7 +291,7 @@ fn job(request: &Request) -> Result<Job, RequestError> {
         limit: None,
         card: None,
         ring: RING,
-        plan: Some(PlanRequest { steps: request.steps, changes: None }),
+        plan: Some(PlanRequest { steps: request.steps, change: None }),
         program,
     })
 }

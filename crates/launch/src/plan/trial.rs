@@ -21,7 +21,7 @@ use super::cards::CardSpec;
 use super::phantom;
 use crate::folder::RunFolder;
 use crate::job::Job;
-use crate::settings;
+use crate::{command, settings};
 
 /// How often a child is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -137,7 +137,7 @@ pub struct Stage {
 impl Stage {
     /// Runs the script once.
     pub fn run(&self, job: &Job, folder: &RunFolder, card: &CardSpec, prints: Prints) -> io::Result<Trial> {
-        let mut command = job.command(Some(folder), &settings::in_force());
+        let mut command = command::of(job, Some(folder), &settings::in_force());
         command.envs(phantom::variables(&self.library, card)).stdin(Stdio::null());
         match prints {
             Prints::ToUser => {
