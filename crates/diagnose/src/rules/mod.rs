@@ -19,7 +19,7 @@ mod spurious;
 
 use oomph_engine::recording::Recording;
 
-use crate::explain::Fix;
+use crate::fixes::Fix;
 use crate::moment::Moment;
 use crate::steps::Steps;
 
