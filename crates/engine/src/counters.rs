@@ -57,6 +57,16 @@ pub struct Peaks {
     pub reserved: Peak,
 }
 
+impl Peaks {
+    /// Takes over what is greater in `counters`.
+    pub(crate) fn raise(&mut self, counters: &Counters, at: EventIdx) {
+        self.requested.raise(counters.requested, at);
+        self.allocated.raise(counters.allocated, at);
+        self.active.raise(counters.active, at);
+        self.reserved.raise(counters.reserved, at);
+    }
+}
+
 /// Things that happen to an allocator under pressure, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
