@@ -1,8 +1,8 @@
 //! The verdict on a recording: the moment that matters, what the rules find there, and what would have helped.
 
-use oomph_engine::program::OpKind;
+use oomph_engine::program::FailedRequest;
 use oomph_engine::recording::Recording;
-use oomph_trace::{Action, Bytes, EventIdx, StackId};
+use oomph_trace::{Bytes, EventIdx, StackId};
 
 use crate::advice::{self, Advice};
 use crate::card::{self, Beside};
@@ -73,12 +73,16 @@ pub fn explain(recording: &Recording, evaluate: &dyn Fn(&Search<'_>) -> Vec<Cand
     let moment = moment::at(recording, &mut places, event, step, classes.as_ref());
     let peak = recording.peaks.active.at;
     let peak_classes = match &classes {
-        Some(classes) if peak != event => Some(moment::classes_at(recording, peak, classes)),
+        Some(classes) if peak != event => {
+            let mut run = recording.run();
+            run.advance_to(peak);
+            Some(classes.at(&run))
+        }
         _ => moment.classes.clone(),
     };
     let when = steps.phases.phase_at(event).map(|phase| (steps.phases.step_at(event), phase));
     let beside = card::at(recording, &moment);
-    let borrowed = places.borrowed().from.clone();
+    let borrowed = places.loans().from.clone();
     let fixes = fixes::rank(&evaluate(&Search::new(recording, None)));
     let evidence = Evidence { recording, moment: &moment, steps: &steps, fixes: &fixes };
     let findings = rules::run(&evidence);
@@ -102,21 +106,15 @@ pub fn explain(recording: &Recording, evaluate: &dyn Fn(&Search<'_>) -> Vec<Cand
 }
 
 fn ooms(recording: &Recording, steps: &Steps, places: &Places<'_>) -> Vec<Oom> {
-    let failed = recording.program.ops.iter().filter(|op| op.kind == OpKind::AllocFailed);
-    failed
-        .map(|op| {
-            let event = &recording.trace().events[op.event.index()];
-            debug_assert_eq!(event.action, Action::Oom);
-            Oom {
-                event: op.event,
-                size: event.size,
-                device_free: event.device_free(),
-                place: place_of_failure(recording, op.event, places),
-                step: steps.called(op.event),
-                phase: steps.phases.phase_at(op.event),
-            }
-        })
-        .collect()
+    let oom = |failed: &FailedRequest| Oom {
+        event: failed.event,
+        size: failed.request.size,
+        device_free: recording.trace().events[failed.event.index()].device_free(),
+        place: place_of_failure(recording, failed.event, places),
+        step: steps.called(failed.event),
+        phase: steps.phases.phase_at(failed.event),
+    };
+    recording.program.failures.iter().map(oom).collect()
 }
 
 /// The line of a failure: of its own stack, else of the one that the recorder walked when it saw it, else of one that

@@ -37,7 +37,7 @@ pub struct Peak {
 }
 
 impl Peak {
-    pub(crate) fn raise(&mut self, bytes: Bytes, at: EventIdx) {
+    fn raise(&mut self, bytes: Bytes, at: EventIdx) {
         if bytes > self.bytes {
             *self = Peak { bytes, at };
         }

@@ -5,7 +5,7 @@ use oomph_trace::Bytes;
 
 use super::{Cause, Evidence, Finding};
 use crate::place::Line;
-use crate::steps::Kept;
+use crate::steps::Leftovers;
 
 /// Fewer results a step may be outputs that the program gathers.
 const FEWEST: usize = 4;
@@ -27,14 +27,14 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// What forward passes pile up, if it is graphs.
-pub(super) fn piled_up<'a>(evidence: &Evidence<'a>) -> Option<&'a Kept> {
-    let kept = evidence.steps.kept.as_ref()?;
+pub(super) fn piled_up<'a>(evidence: &Evidence<'a>) -> Option<&'a Leftovers> {
+    let kept = evidence.steps.leftovers.as_ref()?;
     let enough = kept.count >= FEWEST * kept.steps && kept.count.saturating_mul(ONE_IN) >= kept.made;
     (enough && kept.bytes >= Bytes::mib(1)).then_some(kept)
 }
 
 /// What is kept, counted, and where it was made if that is more than one line.
-pub(super) fn counted(kept: &Kept) -> Vec<String> {
+pub(super) fn counted(kept: &Leftovers) -> Vec<String> {
     let mut lines = vec![format!(
         "{} of {} results of forward passes in {} steps are alive two or more steps later: {}",
         kept.count, kept.made, kept.steps, kept.bytes
