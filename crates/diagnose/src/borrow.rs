@@ -13,10 +13,11 @@
 
 use std::collections::BTreeMap;
 
-use oomph_engine::program::Origin;
+use oomph_engine::program::{AllocId, OpKind, Origin};
 use oomph_engine::recording::Recording;
+use oomph_engine::torch::block::StreamIdx;
 use oomph_trace::sidecar::Span;
-use oomph_trace::{Action, Bytes, EventIdx, StackId, Stream};
+use oomph_trace::{Bytes, EventIdx, StackId};
 use rustc_hash::FxHashMap;
 
 use crate::phases::{Phase, Phases};
@@ -28,56 +29,49 @@ const MANY: usize = 8;
 /// What is of the same order.
 const FACTOR: u64 = 4;
 
-/// Stacks lent to events that have none.
+/// Stacks lent to requests that were made while none were recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Borrowed {
-    /// By event; empty where nothing was borrowed.
+pub struct Loans {
+    /// By event; empty where nothing was lent.
     stacks: Vec<Option<StackId>>,
     /// The steps that lent, by number, and to how many allocations.
     pub from: Vec<(u64, usize)>,
 }
 
-impl Borrowed {
+impl Loans {
+    /// Finds a stack for each request that was made while none were recorded. Nothing without marks and spans.
+    pub(crate) fn find(recording: &Recording, phases: &Phases) -> Loans {
+        let sidecar = recording.snapshot.sidecar.as_ref();
+        let Some(sidecar) = sidecar.filter(|sidecar| !sidecar.stacks.is_empty()) else {
+            return Loans::default();
+        };
+        let events = &recording.trace().events;
+        let spans = Spans::new(&sidecar.stacks);
+        let is_recorded = |request: &Request| spans.hold(events[request.event.index()].time_us);
+        let lends = |passage: &Passage| passage.requests.iter().all(is_recorded);
+        let lacks = |passage: &Passage| {
+            let mut all = passage.requests.iter().chain(&passage.failed);
+            all.all(|request| !is_recorded(request) && events[request.event.index()].stack.is_none())
+        };
+        let mut stacks = vec![None; events.len()];
+        let mut from: BTreeMap<u64, usize> = BTreeMap::new();
+        for pair in pairs(&passages(recording, phases), lends, lacks) {
+            let Some(stack) = events[pair.lender.event.index()].stack else { continue };
+            stacks[pair.borrower.event.index()] = Some(stack);
+            if pair.borrower.alloc.is_some() {
+                *from.entry(pair.step).or_default() += 1;
+            }
+        }
+        if from.is_empty() {
+            return Loans::default();
+        }
+        Loans { stacks, from: from.into_iter().collect() }
+    }
+
     /// The stack lent to an event.
     pub fn stack(&self, event: EventIdx) -> Option<StackId> {
         self.stacks.get(event.index()).copied().flatten()
     }
-
-    /// To how many allocations a line was lent.
-    pub fn count(&self) -> usize {
-        self.from.iter().map(|(_, count)| count).sum()
-    }
-}
-
-/// Finds a stack for each request that was made while none were recorded. Nothing without marks and spans.
-pub fn stacks(recording: &Recording, phases: &Phases) -> Borrowed {
-    let Some(sidecar) = recording.snapshot.sidecar.as_ref().filter(|sidecar| !sidecar.stacks.is_empty())
-    else {
-        return Borrowed::default();
-    };
-    let events = &recording.trace().events;
-    let spans = Spans::new(&sidecar.stacks);
-    let is_recorded = |event: EventIdx| spans.hold(events[event.index()].time_us);
-    let runs = runs(recording, phases);
-    let lends = |run: &Run| run.requests.iter().all(|request| is_recorded(request.event));
-    let lacks = |run: &Run| {
-        let mut all =
-            run.requests.iter().map(|request| request.event).chain(run.failed.map(|failed| failed.event));
-        all.all(|event| !is_recorded(event) && events[event.index()].stack.is_none())
-    };
-    let mut stacks = vec![None; events.len()];
-    let mut from: BTreeMap<u64, usize> = BTreeMap::new();
-    for pair in pairs(&runs, lends, lacks) {
-        let Some(stack) = events[pair.lender.index()].stack else { continue };
-        stacks[pair.borrower.index()] = Some(stack);
-        if events[pair.borrower.index()].action == Action::Alloc {
-            *from.entry(pair.step).or_default() += 1;
-        }
-    }
-    if from.is_empty() {
-        return Borrowed::default();
-    }
-    Borrowed { stacks, from: from.into_iter().collect() }
 }
 
 /// Spans of time, joined where they overlap, so that a moment is found quickly.
@@ -107,14 +101,16 @@ impl Spans {
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    pub(crate) event: EventIdx,
+    event: EventIdx,
+    /// What became of it, if it was granted.
+    pub(crate) alloc: Option<AllocId>,
     size: Bytes,
-    stream: Stream,
+    stream: StreamIdx,
 }
 
 /// The requests of one phase of one step, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct Passage {
     step: u64,
     phase: Phase,
     /// Which of the step's phases of this kind, from 0.
@@ -132,95 +128,92 @@ pub(crate) struct Run {
 /// Two requests that are the same, in two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
-    pub(crate) borrower: EventIdx,
-    pub(crate) lender: EventIdx,
+    pub(crate) borrower: Request,
+    pub(crate) lender: Request,
     /// The lender's step.
     step: u64,
 }
 
-/// The runs of a recording.
-pub(crate) fn runs(recording: &Recording, phases: &Phases) -> Vec<Run> {
-    let events = &recording.trace().events;
+/// The passages of a recording, one for each stretch.
+pub(crate) fn passages(recording: &Recording, phases: &Phases) -> Vec<Passage> {
+    let program = &recording.program;
     let stretches = phases.stretches();
     let mut nth: FxHashMap<(u64, Phase), usize> = FxHashMap::default();
-    let mut runs = Vec::with_capacity(stretches.len());
+    let mut passages = Vec::with_capacity(stretches.len());
     for (index, stretch) in stretches.iter().enumerate() {
-        let end = stretches.get(index + 1).map_or(events.len(), |next| next.from.index());
+        let next = stretches.get(index + 1);
         let count = nth.entry((stretch.step, stretch.phase)).or_default();
-        let mut run = Run {
+        let mut passage = Passage {
             step: stretch.step,
             phase: stretch.phase,
             nth: *count,
             requests: Vec::new(),
             failed: None,
-            begins: stretch.from > EventIdx(0) || recording.program.origin == Origin::Complete,
-            ends: index + 1 < stretches.len(),
+            begins: stretch.from > EventIdx(0) || program.origin == Origin::Complete,
+            ends: next.is_some(),
         };
         *count += 1;
-        for (event, entry) in events.iter().enumerate().take(end).skip(stretch.from.index()) {
-            let request = Request { event: EventIdx(event as u32), size: entry.size, stream: entry.stream };
-            match entry.action {
-                Action::Alloc => run.requests.push(request),
-                Action::Oom => {
-                    (run.failed, run.ends) = (Some(request), false);
-                    break;
-                }
-                _ => {}
+        let first = program.ops.partition_point(|op| op.event < stretch.from);
+        for op in program.ops[first..].iter().take_while(|op| next.is_none_or(|next| op.event < next.from)) {
+            let Some(asked) = program.request(*op) else { continue };
+            let alloc = if let OpKind::Alloc(id) = op.kind { Some(id) } else { None };
+            let request = Request { event: op.event, alloc, size: asked.size, stream: asked.stream };
+            if alloc.is_none() {
+                (passage.failed, passage.ends) = (Some(request), false);
+                break;
             }
+            passage.requests.push(request);
         }
-        runs.push(run);
+        passages.push(passage);
     }
-    runs
+    passages
 }
 
-/// Each request of a run that `lacks` something, with its counterpart in the nearest run that `lends`.
-pub(crate) fn pairs(runs: &[Run], lends: impl Fn(&Run) -> bool, lacks: impl Fn(&Run) -> bool) -> Vec<Pair> {
-    let mut lenders: FxHashMap<(Phase, usize), Vec<&Run>> = FxHashMap::default();
-    for run in runs.iter().filter(|run| run.begins && run.ends && !run.requests.is_empty() && lends(run)) {
-        lenders.entry((run.phase, run.nth)).or_default().push(run);
+/// Each request of a passage that `lacks` something, with its counterpart in the nearest passage that `lends`.
+pub(crate) fn pairs(
+    passages: &[Passage],
+    lends: impl Fn(&Passage) -> bool,
+    lacks: impl Fn(&Passage) -> bool,
+) -> Vec<Pair> {
+    let is_whole = |passage: &&Passage| passage.begins && passage.ends && !passage.requests.is_empty();
+    let mut lenders: FxHashMap<(Phase, usize), Vec<&Passage>> = FxHashMap::default();
+    for passage in passages.iter().filter(is_whole).filter(|passage| lends(passage)) {
+        lenders.entry((passage.phase, passage.nth)).or_default().push(passage);
     }
-    lenders.values_mut().for_each(|runs| runs.sort_by_key(|run| run.step));
+    lenders.values_mut().for_each(|passages| passages.sort_by_key(|passage| passage.step));
     let mut pairs = Vec::new();
-    for run in runs.iter().filter(|run| run.begins && lacks(run)) {
-        let candidates = lenders.get(&(run.phase, run.nth)).map_or(&[][..], Vec::as_slice);
-        let Some(lender) = nearest(candidates, run.step).take(ASKED).find(|lender| agree(run, lender)) else {
-            continue;
-        };
-        let failed = run.failed.filter(|failed| {
-            lender.requests.get(run.requests.len()).is_some_and(|next| of_one_order(failed.size, next.size))
-        });
-        for (request, counterpart) in run.requests.iter().chain(&failed).zip(&lender.requests) {
-            pairs.push(Pair { borrower: request.event, lender: counterpart.event, step: lender.step });
-        }
+    for passage in passages.iter().filter(|passage| passage.begins && lacks(passage)) {
+        let candidates = lenders.get(&(passage.phase, passage.nth)).map_or(&[][..], Vec::as_slice);
+        let mut near = nearest(candidates, passage.step).take(ASKED);
+        let Some(lender) = near.find(|lender| agree(passage, lender)) else { continue };
+        let next = lender.requests.get(passage.requests.len());
+        let failed =
+            passage.failed.filter(|failed| next.is_some_and(|next| of_one_order(failed.size, next.size)));
+        let requests = passage.requests.iter().chain(&failed).zip(&lender.requests);
+        pairs.extend(requests.map(|(borrower, lent)| Pair {
+            borrower: *borrower,
+            lender: *lent,
+            step: lender.step,
+        }));
     }
     pairs
 }
 
-/// The runs by their distance from `step`, of two equally near ones the earlier. They are in order of their steps.
-fn nearest<'a>(runs: &'a [&'a Run], step: u64) -> impl Iterator<Item = &'a Run> {
-    let mut after = runs.partition_point(|run| run.step < step);
-    let mut before = after;
-    std::iter::from_fn(move || {
-        let below = before.checked_sub(1).and_then(|index| runs.get(index));
-        let above = runs.get(after);
-        let take_below = match (below, above) {
-            (Some(below), Some(above)) => step.abs_diff(below.step) <= step.abs_diff(above.step),
-            (below, _) => below.is_some(),
-        };
-        if take_below {
-            before -= 1;
-            below.copied()
-        } else {
-            after += 1;
-            above.copied()
-        }
+/// The passages by their distance from `step`, of two equally near ones the earlier. They are in order of their steps.
+fn nearest<'a>(passages: &'a [&'a Passage], step: u64) -> impl Iterator<Item = &'a Passage> {
+    let (before, after) = passages.split_at(passages.partition_point(|passage| passage.step < step));
+    let (mut before, mut after) = (before.iter().rev().copied().peekable(), after.iter().copied().peekable());
+    std::iter::from_fn(move || match (before.peek(), after.peek()) {
+        (Some(below), Some(above)) if step.abs_diff(above.step) < step.abs_diff(below.step) => after.next(),
+        (Some(_), _) => before.next(),
+        (None, _) => after.next(),
     })
 }
 
 /// Whether the two make the same requests.
-fn agree(run: &Run, lender: &Run) -> bool {
-    let (asked, lent) = (&run.requests, &lender.requests);
-    let as_many = if run.ends { asked.len() == lent.len() } else { asked.len() <= lent.len() };
+fn agree(passage: &Passage, lender: &Passage) -> bool {
+    let (asked, lent) = (&passage.requests, &lender.requests);
+    let as_many = if passage.ends { asked.len() == lent.len() } else { asked.len() <= lent.len() };
     let both = || asked.iter().zip(lent);
     as_many
         && both().all(|(a, b)| a.stream == b.stream)
@@ -248,21 +241,22 @@ fn of_one_order(a: Bytes, b: Bytes) -> bool {
 mod tests {
     use super::*;
 
-    /// Runs of a forward pass, one a step; the requests are numbered through.
-    fn steps(sizes: &[&[u64]]) -> Vec<Run> {
+    fn request(event: EventIdx, mib: u64) -> Request {
+        Request { event, alloc: None, size: Bytes::mib(mib), stream: StreamIdx(0) }
+    }
+
+    /// Passages of a forward pass, one a step; the requests are numbered through.
+    fn steps(sizes: &[&[u64]]) -> Vec<Passage> {
         let mut event = 0;
         let mut number = || {
             event += 1;
             EventIdx(event - 1)
         };
-        let runs = sizes.iter().enumerate().map(|(step, sizes)| Run {
+        let runs = sizes.iter().enumerate().map(|(step, sizes)| Passage {
             step: step as u64 + 1,
             phase: Phase::Forward,
             nth: 0,
-            requests: sizes
-                .iter()
-                .map(|size| Request { event: number(), size: Bytes(*size << 20), stream: Stream(0) })
-                .collect(),
+            requests: sizes.iter().map(|size| request(number(), *size)).collect(),
             failed: None,
             begins: true,
             ends: true,
@@ -271,10 +265,10 @@ mod tests {
     }
 
     /// Which request borrows from which, where the steps of these numbers lend and all others lack.
-    fn drawn(runs: &[Run], lending: &[u64]) -> String {
-        let lends = |run: &Run| lending.contains(&run.step);
+    fn drawn(runs: &[Passage], lending: &[u64]) -> String {
+        let lends = |run: &Passage| lending.contains(&run.step);
         let found = pairs(runs, lends, |run| !lends(run)).into_iter();
-        let found = found.map(|pair| format!("{}<{}", pair.borrower.0, pair.lender.0));
+        let found = found.map(|pair| format!("{}<{}", pair.borrower.event.0, pair.lender.event.0));
         found.collect::<Vec<_>>().join(" ")
     }
 
@@ -316,7 +310,7 @@ mod tests {
         assert_eq!(drawn(&runs, &[1]), "");
         runs[1].ends = false;
         assert_eq!(drawn(&runs, &[1]), "4<0 5<1");
-        let at = |size: u64| Some(Request { event: EventIdx(6), size: Bytes(size << 20), stream: Stream(0) });
+        let at = |size: u64| Some(request(EventIdx(6), size));
         runs[1].failed = at(4);
         assert_eq!(drawn(&runs, &[1]), "4<0 5<1 6<2");
         runs[1].failed = at(400);
@@ -338,7 +332,7 @@ mod tests {
     #[test]
     fn another_stream_is_another_request() {
         let mut runs = steps(&[&[1, 2], &[1, 2]]);
-        runs[1].requests[1].stream = Stream(7);
+        runs[1].requests[1].stream = StreamIdx(7);
         assert_eq!(drawn(&runs, &[1]), "");
     }
 }

@@ -1,6 +1,6 @@
 //! What memory in use was for, over a stretch of the run: the parts of a stacked chart.
 
-use oomph_engine::program::OpKind;
+use oomph_engine::program::Change;
 use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx};
 
@@ -25,41 +25,26 @@ pub fn between(
     to: EventIdx,
     most: usize,
 ) -> Option<ClassCurves> {
-    let known = Classes::find(recording, phases)?;
+    let classes = Classes::find(recording, phases)?;
     let length = (to.0.saturating_sub(from.0)).max(1) as usize;
     let column = |event: EventIdx| (event.0.saturating_sub(from.0)) as usize * most / length;
     let mut held = [Bytes::ZERO; Class::ALL.len()];
-    let mut sizes: Vec<Bytes> = Vec::new();
     let mut columns: Vec<Option<(EventIdx, [Bytes; Class::ALL.len()])>> = vec![None; most + 1];
-    for op in &recording.program.ops {
-        if op.event > to {
-            break;
+    let program = &recording.program;
+    for (event, change, id) in program.changes().take_while(|(event, ..)| *event <= to) {
+        let allocation = &program.allocations[id.index()];
+        let held_now = &mut held[classes.of(id) as usize];
+        match (change, allocation.born()) {
+            (Change::Birth, _) => *held_now += allocation.size,
+            (Change::Death, Some(_)) => *held_now = held_now.saturating_sub(allocation.size),
+            // What was there before the start is not counted.
+            (Change::Death, None) => {}
         }
-        let alloc = op.alloc.0 as usize;
-        let class = match op.kind {
-            OpKind::Alloc | OpKind::Free | OpKind::Complete => known.class(alloc),
-            OpKind::AllocFailed
-            | OpKind::FreeLater
-            | OpKind::EmptyCache
-            | OpKind::EmptyPool
-            | OpKind::Abandon => continue,
-        };
-        let rank = Class::ALL.iter().position(|other| *other == class).unwrap_or_default();
-        if op.kind == OpKind::Alloc {
-            if sizes.len() <= alloc {
-                sizes.resize(alloc + 1, Bytes::ZERO);
-            }
-            sizes[alloc] = op.size;
-            held[rank] += op.size;
-        } else {
-            let size = sizes.get_mut(alloc).map(std::mem::take).unwrap_or_default();
-            held[rank] = held[rank].saturating_sub(size);
-        }
-        if op.event >= from {
+        if event >= from {
             let total: Bytes = held.iter().copied().sum();
-            let slot = &mut columns[column(op.event).min(most)];
+            let slot = &mut columns[column(event).min(most)];
             if slot.is_none_or(|(_, had)| had.iter().copied().sum::<Bytes>() <= total) {
-                *slot = Some((op.event, held));
+                *slot = Some((event, held));
             }
         }
     }

@@ -4,17 +4,15 @@
 //! its address at its time; where a step was not sampled, that of its counterpart in another step, as for lines
 //! ([`borrow`]). What no sample names is told by the phase that made it, and by whether it outlives it.
 
-use oomph_engine::counters::Counters;
-use oomph_engine::program::{AllocId, OpKind};
+use oomph_engine::program::{AllocId, Allocation, Change};
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::Run;
 use oomph_engine::simulated::SimulatedDevice;
-use oomph_engine::torch::block::State;
 use oomph_trace::sidecar::{ClassSample, StorageClass};
-use oomph_trace::{Addr, Bytes, EventIdx};
+use oomph_trace::{Addr, Bytes};
 use rustc_hash::FxHashMap;
 
-use crate::borrow;
+use crate::borrow::{self, Passage, Request};
 use crate::phases::{Phase, Phases};
 
 /// What memory is for.
@@ -85,6 +83,7 @@ pub type ByClass = Vec<(Class, Bytes)>;
 
 /// The class of each allocation of a recording.
 pub(crate) struct Classes {
+    /// By id.
     of: Vec<Class>,
 }
 
@@ -92,34 +91,29 @@ impl Classes {
     /// `None` where the recording has neither marks nor samples.
     pub(crate) fn find(recording: &Recording, phases: &Phases) -> Option<Classes> {
         let sidecar = recording.snapshot.sidecar.as_ref()?;
-        let samples: Vec<ClassSample> = {
-            let on_device =
-                |entry: &&ClassSample| i64::from(entry.device) == i64::from(recording.trace().device);
-            let mut samples: Vec<ClassSample> = sidecar.classes.iter().filter(on_device).copied().collect();
-            samples.sort_by_key(|entry| entry.time_us);
-            samples
-        };
+        let on_device = |entry: &&ClassSample| i64::from(entry.device) == i64::from(recording.trace().device);
+        let mut samples: Vec<ClassSample> = sidecar.classes.iter().filter(on_device).copied().collect();
+        samples.sort_by_key(|entry| entry.time_us);
         if samples.is_empty() && phases.stretches().is_empty() {
             return None;
         }
         let sampled = sampled(recording, &samples);
-        let lives = Lives::of(recording, phases);
         let has_model = phases.trains() || !samples.is_empty();
         let has_weights = samples.iter().any(|entry| entry.class == StorageClass::Weights);
         let mut of: Vec<Class> = sampled.iter().map(|class| class.unwrap_or(Class::Other)).collect();
-        for op in recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc) {
-            let alloc = op.alloc.0 as usize;
-            let Some(index) = phases.index_at(op.event).filter(|_| sampled[alloc].is_none()) else {
+        for (born, id, allocation) in recording.program.births() {
+            let Some(index) = phases.index_at(born).filter(|_| sampled[id.index()].is_none()) else {
                 continue;
             };
-            of[alloc] = match phases.stretches()[index].phase {
+            let lives_on = || outlives_next(recording, phases, allocation, index);
+            of[id.index()] = match phases.stretches()[index].phase {
                 // What outlives the next phase is what the optimizer keeps.
-                Phase::Optimizer if lives.on(alloc, index) => Class::Optimizer,
+                Phase::Optimizer if lives_on() => Class::Optimizer,
                 Phase::Optimizer => Class::OptimizerTemporaries,
                 // A script without modules and without training may make anything in what counts as forward, and
                 // before the first step it makes its weights.
                 Phase::Forward | Phase::Backward | Phase::Evaluation if !has_model => Class::Other,
-                Phase::Forward if !has_weights && index == 0 && lives.on(alloc, index) => Class::Other,
+                Phase::Forward if !has_weights && index == 0 && lives_on() => Class::Other,
                 Phase::Forward | Phase::Backward | Phase::Evaluation => Class::Activations,
             };
         }
@@ -128,146 +122,81 @@ impl Classes {
     }
 
     /// What an allocation was for.
-    pub(crate) fn class(&self, alloc: usize) -> Class {
-        self.of.get(alloc).copied().unwrap_or(Class::Other)
+    pub(crate) fn of(&self, id: AllocId) -> Class {
+        self.of[id.index()]
     }
 
     /// What is in use at a moment of a replay, by class.
     pub(crate) fn at(&self, run: &Run<'_, SimulatedDevice>) -> ByClass {
-        let mut sums: FxHashMap<Class, Bytes> = FxHashMap::default();
-        let mut add = |class, bytes| *sums.entry(class).or_insert(Bytes::ZERO) += bytes;
-        let counters: &Counters = run.torch().counters();
-        let mut left = counters.active;
-        for (block, class) in run.blocks().iter().zip(&self.of) {
-            let Some(block) = block.map(|id| run.torch().block(id)) else { continue };
-            if matches!(block.state, State::Allocated | State::PendingFree) {
-                // Absurd sizes saturate; the parts must add up all the same.
-                let asked = block.requested.min(left);
-                add(*class, asked);
-                left = left.saturating_sub(asked);
-            }
+        let mut sums = [Bytes::ZERO; Class::ALL.len()];
+        let mut left = run.torch().counters().active;
+        for (id, _, block) in run.live() {
+            // Absurd sizes saturate; the parts must add up all the same.
+            let asked = block.requested.min(left);
+            sums[self.of(id) as usize] += asked;
+            left -= asked;
         }
-        add(Class::Rounding, left);
-        let found = Class::ALL.into_iter().filter_map(|class| Some((class, *sums.get(&class)?)));
-        found.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
+        sums[Class::Rounding as usize] += left;
+        Class::ALL.into_iter().zip(sums).filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
     }
 }
 
 /// The class of each allocation that was alive at the address of a sample at its time; of several samples the last
 /// counts. The samples are in order of their times.
 fn sampled(recording: &Recording, samples: &[ClassSample]) -> Vec<Option<Class>> {
-    let program = &recording.program;
-    let events = &recording.trace().events;
-    let mut classes = vec![None; program.allocs as usize];
-    let mut live: FxHashMap<Addr, (AllocId, Bytes)> = FxHashMap::default();
-    let mut early = program.initial_allocs.iter();
-    for seed in &program.initial {
-        let mut addr = seed.addr;
-        for block in &seed.blocks {
-            if block.state != State::Free
-                && let Some(alloc) = early.next()
-            {
-                live.insert(addr, (*alloc, block.size));
-            }
-            addr = addr.offset(block.size);
-        }
-    }
-    let mut at_address: Vec<Option<Addr>> = vec![None; program.allocs as usize];
-    for (addr, (alloc, _)) in &live {
-        at_address[alloc.0 as usize] = Some(*addr);
-    }
-    let mut ops = program.ops.iter().peekable();
+    let (program, events) = (&recording.program, &recording.trace().events);
+    let mut classes = vec![None; program.allocations.len()];
+    let numbered = (0..).map(AllocId).zip(&program.allocations);
+    let early = numbered.filter(|(_, allocation)| allocation.born().is_none());
+    let mut live: FxHashMap<Addr, AllocId> = early.map(|(id, allocation)| (allocation.addr, id)).collect();
+    let mut changes = program.changes().peekable();
     let mut time = 0;
     for sample in samples {
-        while let Some(op) = ops.next_if(|op| {
-            time = time.max(events[op.event.index()].time_us);
+        while let Some((_, change, id)) = changes.next_if(|(event, ..)| {
+            time = time.max(events[event.index()].time_us);
             time <= sample.time_us
         }) {
-            let alloc = op.alloc.0 as usize;
-            match op.kind {
-                OpKind::Alloc => {
-                    let addr = events[op.event.index()].addr;
-                    at_address[alloc] = Some(addr);
-                    live.insert(addr, (op.alloc, op.size));
-                }
-                OpKind::Free | OpKind::Complete => {
-                    if let Some(addr) = at_address[alloc].take() {
-                        live.remove(&addr);
-                    }
-                }
-                OpKind::FreeLater
-                | OpKind::AllocFailed
-                | OpKind::EmptyCache
-                | OpKind::Abandon
-                | OpKind::EmptyPool => {}
-            }
+            let addr = program.allocations[id.index()].addr;
+            match change {
+                Change::Birth => live.insert(addr, id),
+                Change::Death => live.remove(&addr),
+            };
         }
-        if let Some((alloc, size)) = live.get(&sample.addr)
-            && sample.bytes <= *size
+        if let Some(id) = live.get(&sample.addr)
+            && sample.bytes <= program.allocations[id.index()].size
         {
-            classes[alloc.0 as usize] = Some(Class::of(sample.class));
+            classes[id.index()] = Some(Class::of(sample.class));
         }
     }
     classes
 }
 
-/// How long allocations live.
-struct Lives<'a> {
-    phases: &'a Phases,
-    /// Where each is given back.
-    died: Vec<Option<EventIdx>>,
-    failure: Option<EventIdx>,
-}
-
-impl<'a> Lives<'a> {
-    fn of(recording: &Recording, phases: &'a Phases) -> Lives<'a> {
-        let mut died = vec![None; recording.program.allocs as usize];
-        let mut failure = None;
-        for op in &recording.program.ops {
-            match op.kind {
-                OpKind::Free | OpKind::FreeLater | OpKind::Complete => {
-                    died[op.alloc.0 as usize].get_or_insert(op.event);
-                }
-                OpKind::AllocFailed => {
-                    failure.get_or_insert(op.event);
-                }
-                OpKind::Alloc | OpKind::EmptyCache | OpKind::Abandon | OpKind::EmptyPool => {}
-            }
-        }
-        Lives { phases, died, failure }
-    }
-
-    /// Whether an allocation of the stretch of this place outlives the next one too. Where the recording does not
-    /// reach so far: whether it is alive at its end, or at the failure that cut the next one short.
-    fn on(&self, alloc: usize, index: usize) -> bool {
-        let died = self.died[alloc];
-        let stretches = self.phases.stretches();
-        match (stretches.get(index + 1), stretches.get(index + 2)) {
-            (None, _) => false,
-            (Some(_), Some(later)) => died.is_none_or(|died| died >= later.from),
-            (Some(next), None) => died.is_none_or(|died| {
-                self.failure.is_some_and(|failure| failure >= next.from && died > failure)
-            }),
-        }
+/// Whether an allocation of the stretch of this place outlives the next one too. Where the recording does not reach so
+/// far: whether it is alive at its end, or at the failure that cut the next one short.
+fn outlives_next(recording: &Recording, phases: &Phases, allocation: &Allocation, index: usize) -> bool {
+    let stretches = phases.stretches();
+    let failure = recording.program.failures.first().map(|failed| failed.event);
+    match (stretches.get(index + 1), stretches.get(index + 2)) {
+        (None, _) => false,
+        (Some(_), Some(later)) => allocation.freed().is_none_or(|freed| freed >= later.from),
+        (Some(next), None) => allocation
+            .freed()
+            .is_none_or(|freed| failure.is_some_and(|failure| failure >= next.from && freed > failure)),
     }
 }
 
 /// Gradients are made anew in every step and gone before most samples: a step without any has those of its
 /// counterpart.
 fn lend_gradients(recording: &Recording, phases: &Phases, sampled: &[Option<Class>], of: &mut [Class]) {
-    let requests = recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc);
-    let allocs: FxHashMap<_, _> = requests.map(|op| (op.event, op.alloc.0 as usize)).collect();
-    let sample = |event| allocs.get(&event).and_then(|alloc| sampled[*alloc]);
-    let runs = borrow::runs(recording, phases);
-    let has = |run: &borrow::Run| {
-        run.requests.iter().any(|request| sample(request.event) == Some(Class::Gradients))
-    };
-    for pair in borrow::pairs(&runs, has, |run| !has(run)) {
-        if sample(pair.lender) == Some(Class::Gradients)
-            && let Some(alloc) = allocs.get(&pair.borrower)
-            && of[*alloc] == Class::Activations
+    let is_gradient =
+        |request: &Request| request.alloc.is_some_and(|id| sampled[id.index()] == Some(Class::Gradients));
+    let has = |passage: &Passage| passage.requests.iter().any(is_gradient);
+    let passages = borrow::passages(recording, phases);
+    for pair in borrow::pairs(&passages, has, |passage| !has(passage)) {
+        if let Some(id) = pair.borrower.alloc.filter(|_| is_gradient(&pair.lender))
+            && of[id.index()] == Class::Activations
         {
-            of[*alloc] = Class::Gradients;
+            of[id.index()] = Class::Gradients;
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The verdict on a recording: the moment that matters, what the rules find there, and what would have helped.
 
-use oomph_engine::program::OpKind;
+use oomph_engine::program::FailedRequest;
 use oomph_engine::recording::Recording;
-use oomph_trace::{Action, Bytes, EventIdx, StackId};
+use oomph_trace::{Bytes, EventIdx, StackId};
 
 use crate::advice::{self, Advice};
 use crate::card::{self, Beside};
 use crate::classes::{ByClass, Classes};
+use crate::fixes::{self, Fix};
 use crate::moment::{self, Moment};
 use crate::phases::Phase;
 use crate::place::{self, Place, Places};
@@ -29,15 +30,6 @@ pub struct Oom {
     pub step: Option<u64>,
     /// In which phase, if phases were marked.
     pub phase: Option<Phase>,
-}
-
-/// A change of settings and what a replay says of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fix {
-    /// The replay's result.
-    pub candidate: Candidate,
-    /// Whether it helps: serves what failed, or lowers the peak by 1% or more.
-    pub helps: bool,
 }
 
 /// The whole verdict.
@@ -81,13 +73,17 @@ pub fn explain(recording: &Recording, evaluate: &dyn Fn(&Search<'_>) -> Vec<Cand
     let moment = moment::at(recording, &mut places, event, step, classes.as_ref());
     let peak = recording.peaks.active.at;
     let peak_classes = match &classes {
-        Some(classes) if peak != event => Some(moment::classes_at(recording, peak, classes)),
+        Some(classes) if peak != event => {
+            let mut run = recording.run();
+            run.advance_to(peak);
+            Some(classes.at(&run))
+        }
         _ => moment.classes.clone(),
     };
     let when = steps.phases.phase_at(event).map(|phase| (steps.phases.step_at(event), phase));
     let beside = card::at(recording, &moment);
-    let borrowed = places.borrowed().from.clone();
-    let fixes = fixes(&evaluate(&Search::new(recording, None)));
+    let borrowed = places.loans().from.clone();
+    let fixes = fixes::rank(&evaluate(&Search::new(recording, None)));
     let evidence = Evidence { recording, moment: &moment, steps: &steps, fixes: &fixes };
     let findings = rules::run(&evidence);
     let cause = findings.iter().find_map(|finding| finding.cause);
@@ -110,21 +106,15 @@ pub fn explain(recording: &Recording, evaluate: &dyn Fn(&Search<'_>) -> Vec<Cand
 }
 
 fn ooms(recording: &Recording, steps: &Steps, places: &Places<'_>) -> Vec<Oom> {
-    let failed = recording.program.ops.iter().filter(|op| op.kind == OpKind::AllocFailed);
-    failed
-        .map(|op| {
-            let event = &recording.trace().events[op.event.index()];
-            debug_assert_eq!(event.action, Action::Oom);
-            Oom {
-                event: op.event,
-                size: event.size,
-                device_free: event.device_free(),
-                place: place_of_failure(recording, op.event, places),
-                step: steps.called(op.event),
-                phase: steps.phases.phase_at(op.event),
-            }
-        })
-        .collect()
+    let oom = |failed: &FailedRequest| Oom {
+        event: failed.event,
+        size: failed.request.size,
+        device_free: recording.trace().events[failed.event.index()].device_free(),
+        place: place_of_failure(recording, failed.event, places),
+        step: steps.called(failed.event),
+        phase: steps.phases.phase_at(failed.event),
+    };
+    recording.program.failures.iter().map(oom).collect()
 }
 
 /// The line of a failure: of its own stack, else of the one that the recorder walked when it saw it, else of one that
@@ -192,33 +182,4 @@ fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, Strin
         ruled_out.push((Cause::Leak, reason));
     }
     ruled_out
-}
-
-/// Judges the candidates against the first, which is the recorded setting.
-fn fixes(candidates: &[Candidate]) -> Vec<Fix> {
-    let Some((recorded, others)) = candidates.split_first() else { return Vec::new() };
-    let failed = !recorded.completes;
-    let mut fixes: Vec<Fix> = others
-        .iter()
-        .map(|candidate| {
-            let lower = candidate.peak_reserved.0 as f64 <= recorded.peak_reserved.0 as f64 * 0.99;
-            let helps = if failed { candidate.completes } else { candidate.completes && lower };
-            Fix { candidate: candidate.clone(), helps }
-        })
-        .collect();
-    // Among those that are about as good, the simpler comes first: as good is what leaves as much room after the
-    // request that failed, or without a failure what holds as little.
-    let helping = fixes.iter().filter(|fix| fix.helps).map(|fix| &fix.candidate);
-    let most_room = helping.clone().filter_map(|candidate| candidate.room).max();
-    let lowest = helping.map(|candidate| candidate.peak_reserved).min().unwrap_or_default();
-    fixes.sort_by_key(|fix| {
-        let candidate = &fix.candidate;
-        let (close, worse) = match (most_room, candidate.room) {
-            (Some(most), Some(room)) => (room.0 as f64 >= most.0 as f64 * 0.9, most.saturating_sub(room)),
-            _ => (candidate.peak_reserved.0 as f64 <= lowest.0 as f64 * 1.02, candidate.peak_reserved),
-        };
-        let order = if close { (candidate.options.keys(), candidate.peak_reserved) } else { (0, worse) };
-        (!fix.helps, !close, order, candidate.retries, candidate.options.to_string())
-    });
-    fixes
 }

@@ -1,6 +1,5 @@
 //! The iterations of a job, found from its allocations alone.
 
-use oomph_engine::program::OpKind;
 use oomph_engine::recording::Recording;
 use oomph_trace::{Action, EventIdx};
 use rustc_hash::FxHashMap;
@@ -60,21 +59,20 @@ pub(crate) fn starts(recording: &Recording) -> Vec<EventIdx> {
 
 /// The kinds that recur over much of the run; and of each request of such a kind, in order, its event and its kind.
 fn recurring_kinds(recording: &Recording) -> (Vec<EventIdx>, Vec<Kind>, Vec<u32>) {
-    let requests = recording.program.ops.iter().filter(|op| op.kind == OpKind::Alloc);
     let by_stack = !stacks_are_sampled(recording);
     let mut ids: FxHashMap<(u8, u64), u32> = FxHashMap::default();
     let mut kinds: Vec<Kind> = Vec::new();
     let mut sequence: Vec<(EventIdx, u32)> = Vec::new();
-    for op in requests {
-        let entry = &recording.trace().events[op.event.index()];
-        let key = entry.stack.filter(|_| by_stack).map_or((1, entry.size.0), |stack| (0, u64::from(stack.0)));
+    for (born, _, allocation) in recording.program.births() {
+        let stack = recording.stack(allocation).filter(|_| by_stack);
+        let key = stack.map_or((1, allocation.size.0), |stack| (0, u64::from(stack.0)));
         let id = *ids.entry(key).or_insert_with(|| {
-            kinds.push(Kind { count: 0, first: op.event, last: op.event });
+            kinds.push(Kind { count: 0, first: born, last: born });
             (kinds.len() - 1) as u32
         });
         kinds[id as usize].count += 1;
-        kinds[id as usize].last = op.event;
-        sequence.push((op.event, id));
+        kinds[id as usize].last = born;
+        sequence.push((born, id));
     }
     let end = sequence.last().map_or(0, |(event, _)| event.0);
     let spread = (f64::from(end) * SPREAD) as u32;

@@ -2,15 +2,15 @@
 //! a picture can show.
 
 use oomph_engine::recording::Recording;
-use oomph_engine::replay::{Run, Start};
+use oomph_engine::replay::Run;
 use oomph_engine::simulated::SimulatedDevice;
-use oomph_engine::torch::SegmentView;
-use oomph_engine::torch::block::{BlockId, State};
-use oomph_trace::{Bytes, PoolId, Stream};
+use oomph_engine::torch::block::State;
+use oomph_engine::torch::{BlockView, SegmentView};
+use oomph_trace::{Addr, Bytes, PoolId, Stream};
 use rustc_hash::FxHashMap;
 
-use crate::moment::{Moment, birth_stacks};
-use crate::place::{Place, Places};
+use crate::moment::Moment;
+use crate::place::Places;
 
 /// The rows a layout has at most, but for what is lost where a segment does not fit into the rest of one.
 const ROWS: u64 = 20;
@@ -79,10 +79,8 @@ pub struct Layout {
 
 /// The layout at `moment`, which is one of the recording's, in at most about `most` pieces.
 pub fn at(recording: &Recording, moment: &Moment, most: usize) -> Layout {
-    let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
-    while run.peek().is_some_and(|op| op.event <= moment.event) {
-        run.step();
-    }
+    let mut run = recording.run();
+    run.advance_to(moment.event);
     let holders = Holders::new(recording, moment, &run);
     let mut views = run.torch().segments();
     views.sort_by_key(|view| (std::cmp::Reverse(view.size), view.addr));
@@ -156,24 +154,23 @@ impl Rows {
 
 /// Which of the moment's holders each block belongs to.
 struct Holders {
-    of_block: FxHashMap<BlockId, usize>,
+    /// By address.
+    of_block: FxHashMap<Addr, usize>,
     nobody: usize,
 }
 
 impl Holders {
     fn new(recording: &Recording, moment: &Moment, run: &Run<'_, SimulatedDevice>) -> Holders {
         let mut places = Places::new(recording);
-        let stacks = birth_stacks(recording, &places);
         let lines = moment.holders.iter().enumerate();
         let lines: FxHashMap<_, _> =
-            lines.map(|(index, holder)| (holder.place.as_ref().map(line_of), index)).collect();
+            lines.map(|(index, holder)| (holder.place.as_ref().map(|place| &place.line), index)).collect();
         let nobody = moment.holders.len();
         let mut of_block = FxHashMap::default();
-        for (block, stack) in run.blocks().iter().zip(&stacks) {
-            let Some(block) = block else { continue };
-            let id = places.of(*stack);
-            let holder = lines.get(&places.get(id).map(line_of)).copied().unwrap_or(nobody);
-            of_block.insert(*block, holder);
+        for (_, allocation, block) in run.live() {
+            let place = places.of(places.stack_of(allocation));
+            let line = places.get(place).map(|place| &place.line);
+            of_block.insert(block.addr, lines.get(&line).copied().unwrap_or(nobody));
         }
         Holders { of_block, nobody }
     }
@@ -184,56 +181,42 @@ impl Holders {
         } else {
             Kind::Free
         };
-        let kind = |id: &BlockId, state: State| {
-            let holder = self.of_block.get(id).copied().unwrap_or(self.nobody);
-            match state {
+        let kind = |block: &BlockView| {
+            let holder = self.of_block.get(&block.addr).copied().unwrap_or(self.nobody);
+            match block.state {
                 State::Allocated => Kind::Held(holder),
                 State::PendingFree => Kind::Pending(holder),
                 State::Free | State::Unmapped => free,
             }
         };
-        view.blocks.iter().map(|block| (block.size, kind(&block.id, block.state))).collect()
+        view.blocks.iter().map(|block| (block.size, kind(block))).collect()
     }
-}
-
-fn line_of(place: &Place) -> &crate::place::Line {
-    &place.line
 }
 
 /// Joins neighbours narrower than `unit` until they are that wide together; each is what most of its bytes are.
 fn merged(blocks: &[(Bytes, Kind)], unit: Bytes) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    let mut narrow: Vec<(Bytes, Kind)> = Vec::new();
-    let mut width = Bytes::ZERO;
-    let mut at = Bytes::ZERO;
-    let mut join = |narrow: &mut Vec<(Bytes, Kind)>, width: &mut Bytes, at: &mut Bytes| {
-        let blocks = narrow.len();
-        if blocks == 0 {
-            return;
-        }
-        narrow.sort_by_key(|(_, kind)| *kind);
-        let shares = narrow.chunk_by(|a, b| a.1 == b.1);
-        let shares = shares.map(|share| (share.iter().map(|(size, _)| *size).sum::<Bytes>(), share[0].1));
-        let kind = shares.max_by_key(|(size, kind)| (*size, std::cmp::Reverse(*kind)));
-        if let Some((_, kind)) = kind {
-            pieces.push(Piece { at: *at, size: *width, blocks, kind });
-        }
-        *at += *width;
-        *width = Bytes::ZERO;
-        narrow.clear();
-    };
-    for (size, kind) in blocks {
-        if *size >= unit {
-            join(&mut narrow, &mut width, &mut at);
-        }
-        narrow.push((*size, *kind));
+    let (mut first, mut at, mut width) = (0, Bytes::ZERO, Bytes::ZERO);
+    for (index, (size, _)) in blocks.iter().enumerate() {
         width += *size;
-        if width >= unit {
-            join(&mut narrow, &mut width, &mut at);
+        let ends = blocks.get(index + 1).is_none_or(|(next, _)| *next >= unit);
+        if ends || width >= unit {
+            let joined = &blocks[first..=index];
+            pieces.push(Piece { at, size: width, blocks: joined.len(), kind: most(joined) });
+            (first, at, width) = (index + 1, at + width, Bytes::ZERO);
         }
     }
-    join(&mut narrow, &mut width, &mut at);
     pieces
+}
+
+/// What most bytes of these blocks are.
+fn most(blocks: &[(Bytes, Kind)]) -> Kind {
+    let mut blocks = blocks.to_vec();
+    blocks.sort_by_key(|(_, kind)| *kind);
+    let shares = blocks.chunk_by(|a, b| a.1 == b.1);
+    let shares = shares.map(|share| (share.iter().map(|(size, _)| *size).sum::<Bytes>(), share[0].1));
+    let most = shares.max_by_key(|(size, kind)| (*size, std::cmp::Reverse(*kind)));
+    most.map_or(Kind::Free, |(_, kind)| kind)
 }
 
 #[cfg(test)]

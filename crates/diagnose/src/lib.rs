@@ -21,9 +21,11 @@ mod iterations;
 
 pub mod steps;
 
-pub mod rules;
-
 pub mod tune;
+
+pub mod fixes;
+
+pub mod rules;
 
 pub mod advice;
 

@@ -1,11 +1,12 @@
 //! From a call stack to the line a person would name.
 
+use oomph_engine::program::Allocation;
 use oomph_engine::recording::Recording;
 use oomph_trace::sidecar::SeenFrame;
 use oomph_trace::{EventIdx, Frame, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
 
-use crate::borrow::{self, Borrowed};
+use crate::borrow::Loans;
 use crate::phases::Phases;
 
 /// A line of source, as it is shown.
@@ -47,7 +48,7 @@ pub struct PlaceId(pub u32);
 #[derive(Debug)]
 pub struct Places<'a> {
     recording: &'a Recording,
-    borrowed: Borrowed,
+    loans: Loans,
     places: Vec<Option<Place>>,
     of_stack: FxHashMap<StackId, PlaceId>,
     of_line: FxHashMap<Line, PlaceId>,
@@ -61,7 +62,7 @@ impl<'a> Places<'a> {
     pub fn new(recording: &'a Recording) -> Places<'a> {
         Places {
             recording,
-            borrowed: borrow::stacks(recording, &Phases::of(recording)),
+            loans: Loans::find(recording, &Phases::of(recording)),
             places: vec![None],
             of_stack: FxHashMap::default(),
             of_line: FxHashMap::default(),
@@ -71,12 +72,18 @@ impl<'a> Places<'a> {
     /// The stack of an event: its own, or one that another step lends.
     pub fn stack(&self, event: EventIdx) -> Option<StackId> {
         let own = self.recording.trace().events.get(event.index())?.stack;
-        own.or_else(|| self.borrowed.stack(event))
+        own.or_else(|| self.loans.stack(event))
+    }
+
+    /// The stack that asked for an allocation: its own, or one that another step lends.
+    pub fn stack_of(&self, allocation: &Allocation) -> Option<StackId> {
+        let lent = || self.loans.stack(allocation.born()?);
+        self.recording.stack(allocation).or_else(lent)
     }
 
     /// Which steps lent stacks to others.
-    pub fn borrowed(&self) -> &Borrowed {
-        &self.borrowed
+    pub fn loans(&self) -> &Loans {
+        &self.loans
     }
 
     /// The place of a stack. Stacks that reach the same line of the user's are one place.
@@ -98,16 +105,6 @@ impl<'a> Places<'a> {
     /// What stands behind an id; `None` for [`Places::UNRECORDED`].
     pub fn get(&self, id: PlaceId) -> Option<&Place> {
         self.places[id.0 as usize].as_ref()
-    }
-
-    /// How many there are so far.
-    pub fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    /// Never: the unrecorded place is always there.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 }
 

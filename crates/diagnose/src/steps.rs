@@ -1,8 +1,7 @@
 //! What grows from one iteration of a job to the next, and what outlives the iteration that made it.
 
-mod kept;
+mod leftovers;
 
-use oomph_engine::program::OpKind;
 use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx};
 
@@ -10,7 +9,7 @@ use crate::iterations;
 use crate::phases::Phases;
 use crate::place::{Place, PlaceId, Places};
 
-pub use kept::Kept;
+pub use leftovers::Leftovers;
 
 /// The iterations of a job and the memory in use at the start of each.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,7 +25,7 @@ pub struct Steps {
     /// What grew, if anything did.
     pub growth: Option<Growth>,
     /// What grew, as far as it is results of forward passes.
-    pub kept: Option<Kept>,
+    pub leftovers: Option<Leftovers>,
 }
 
 impl Steps {
@@ -88,58 +87,44 @@ pub fn find(recording: &Recording, places: &mut Places<'_>) -> Steps {
     }
     // The first steps fill caches and optimizer state, which is no trend.
     let settled = if starts.len() < 12 { 2.min(starts.len() - 3) } else { starts.len() / 2 };
-    let program = &recording.program;
-    let nobody = (Places::UNRECORDED, Bytes::ZERO);
-    let mut owners: Vec<(PlaceId, Bytes)> = vec![nobody; program.allocs as usize];
-    let mut by_place: Vec<Bytes> = Vec::new();
-    let mut total = Bytes::ZERO;
-    let (mut baseline, mut at_settled) = (Vec::with_capacity(starts.len()), Vec::new());
-    for op in &program.ops {
-        if starts.get(baseline.len()).is_some_and(|start| *start <= op.event) {
-            if baseline.len() == settled {
-                at_settled.clone_from(&by_place);
-            }
-            baseline.push(total);
-            if baseline.len() == starts.len() {
-                break;
-            }
+    let last = starts.len() - 1;
+    let first_after = |event: EventIdx| starts.partition_point(|start| *start <= event);
+    // What was born and what died before each start, since the one before it.
+    let mut changes = vec![(Bytes::ZERO, Bytes::ZERO); starts.len() + 1];
+    // What each place had in use once it had settled, and at last.
+    let mut by_place: Vec<(Bytes, Bytes)> = Vec::new();
+    for (born, _, allocation) in recording.program.births() {
+        let lives = first_after(born)..allocation.died().map_or(starts.len(), first_after);
+        if lives.start > last {
+            break;
         }
-        match op.kind {
-            OpKind::Alloc => {
-                let place = places.of(places.stack(op.event));
-                if by_place.len() <= place.0 as usize {
-                    by_place.resize(place.0 as usize + 1, Bytes::ZERO);
-                }
-                by_place[place.0 as usize] += op.size;
-                total += op.size;
-                owners[op.alloc.0 as usize] = (place, op.size);
-            }
-            OpKind::Free | OpKind::Complete => {
-                let (place, size) = std::mem::replace(&mut owners[op.alloc.0 as usize], nobody);
-                if size > Bytes::ZERO {
-                    // Sums of absurd sizes saturate, so they may fall short of their parts.
-                    by_place[place.0 as usize] = by_place[place.0 as usize].saturating_sub(size);
-                    total = total.saturating_sub(size);
-                }
-            }
-            OpKind::FreeLater
-            | OpKind::AllocFailed
-            | OpKind::EmptyCache
-            | OpKind::Abandon
-            | OpKind::EmptyPool => {}
+        changes[lives.start].0 += allocation.size;
+        changes[lives.end].1 += allocation.size;
+        let place = places.of(places.stack(born)).0 as usize;
+        by_place.resize(by_place.len().max(place + 1), Default::default());
+        if lives.contains(&settled) {
+            by_place[place].0 += allocation.size;
+        }
+        if lives.contains(&last) {
+            by_place[place].1 += allocation.size;
         }
     }
-    let growth =
-        growth(&baseline[settled..], &at_settled, &by_place, places, recording.peaks.requested.bytes);
-    let kept = growth.as_ref().and_then(|_| kept::find(recording, &starts, places, &phases));
-    Steps { starts, numbers, phases, baseline, growth, kept }
+    let mut total = Bytes::ZERO;
+    let baseline = changes[..starts.len()].iter().map(|(born, died)| {
+        // Sums of absurd sizes saturate, so they may fall short of their parts.
+        total = (total + *born).saturating_sub(*died);
+        total
+    });
+    let baseline: Vec<Bytes> = baseline.collect();
+    let growth = growth(&baseline[settled..], &by_place, places, recording.peaks.requested.bytes);
+    let leftovers = growth.as_ref().and_then(|_| leftovers::find(recording, &starts, places, &phases));
+    Steps { starts, numbers, phases, baseline, growth, leftovers }
 }
 
 /// Growth hardly ever falls, ends above all it was at first, and amounts to something.
 fn growth(
     baseline: &[Bytes],
-    before: &[Bytes],
-    after: &[Bytes],
+    by_place: &[(Bytes, Bytes)],
     places: &Places<'_>,
     peak: Bytes,
 ) -> Option<Growth> {
@@ -152,12 +137,12 @@ fn growth(
     {
         return None;
     }
-    let mut lines: Vec<(Option<Place>, Bytes)> = after
-        .iter()
-        .enumerate()
-        .map(|(place, bytes)| {
-            let grown = bytes.saturating_sub(before.get(place).copied().unwrap_or_default());
-            (places.get(PlaceId(place as u32)).cloned(), Bytes(grown.0 / steps as u64))
+    let mut lines: Vec<(Option<Place>, Bytes)> = (0..)
+        .map(PlaceId)
+        .zip(by_place)
+        .map(|(place, (before, after))| {
+            let grown = after.saturating_sub(*before);
+            (places.get(place).cloned(), Bytes(grown.0 / steps as u64))
         })
         .filter(|(_, grown)| *grown > Bytes::ZERO)
         .collect();

@@ -2,7 +2,6 @@
 
 use oomph_engine::counters::Counters;
 use oomph_engine::recording::Recording;
-use oomph_engine::replay::{Run, Start};
 use oomph_trace::{Bytes, EventIdx};
 
 /// One counter as a step function: each value holds from its event to the next point's.
@@ -51,7 +50,7 @@ pub fn of(recording: &Recording, most: usize) -> Timeline {
             sampler.push(at, value);
         }
     };
-    let mut run = Run::simulated(&recording.program, &recording.setup, Start::AsRecorded);
+    let mut run = recording.run();
     push(EventIdx(0), run.torch().counters());
     while let Some((op, _)) = run.step() {
         push(op.event, run.torch().counters());

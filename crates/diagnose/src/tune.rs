@@ -1,7 +1,7 @@
 //! The search over settings: which to try, what a replay says of each, and which is best.
 
 use oomph_engine::recording::Recording;
-use oomph_engine::replay::{OnFailure, Replayed, Setup, replay, requests_served};
+use oomph_engine::replay::{OnFailure, Outcome, Setup, replay, requests_served};
 use oomph_engine::torch::options::Options;
 use oomph_engine::torch::profile::Version;
 use oomph_engine::torch::rounding::Divisions;
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
         Some(Bytes(served.saturating_sub(1).saturating_mul(size.0)))
     }
 
-    fn run(&self, options: &Options, limit: Option<Bytes>, on_failure: OnFailure) -> Replayed {
+    fn run(&self, options: &Options, limit: Option<Bytes>, on_failure: OnFailure) -> Outcome {
         let (program, start) = (&self.recording.program, self.recording.start_for(options));
         replay(program, &self.setup(options, limit), start, on_failure)
     }

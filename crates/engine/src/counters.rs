@@ -37,7 +37,7 @@ pub struct Peak {
 }
 
 impl Peak {
-    pub(crate) fn raise(&mut self, bytes: Bytes, at: EventIdx) {
+    fn raise(&mut self, bytes: Bytes, at: EventIdx) {
         if bytes > self.bytes {
             *self = Peak { bytes, at };
         }
@@ -55,6 +55,16 @@ pub struct Peaks {
     pub active: Peak,
     /// Of [`Counters::reserved`].
     pub reserved: Peak,
+}
+
+impl Peaks {
+    /// Takes over what is greater in `counters`.
+    pub(crate) fn raise(&mut self, counters: &Counters, at: EventIdx) {
+        self.requested.raise(counters.requested, at);
+        self.allocated.raise(counters.allocated, at);
+        self.active.raise(counters.active, at);
+        self.reserved.raise(counters.reserved, at);
+    }
 }
 
 /// Things that happen to an allocator under pressure, counted.

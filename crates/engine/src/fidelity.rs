@@ -6,11 +6,10 @@ use oomph_trace::{Action, Addr, BlockState, Bytes, EventIdx, Segment, Stream, Tr
 
 use crate::counters::Counters;
 use crate::device::Device;
-use crate::program::{DriverCall, OpKind, Program};
-use crate::replay::{Done, Replayed, Run, Setup, Start};
-use crate::torch::SegmentView;
+use crate::program::{DriverCall, OpKind, Program, shrinks};
+use crate::replay::{Effect, Outcome, Run, Setup, Start};
 use crate::torch::block::State;
-use crate::torch::rounding;
+use crate::torch::{BlockView, SegmentView, rounding};
 
 /// What one side did where the two part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +31,12 @@ pub enum Side {
     OutOfMemory,
     /// At the end, this is held.
     Final(String),
+}
+
+impl Side {
+    fn of(call: DriverCall) -> Side {
+        Side::Driver { action: call.action, addr: Some(call.addr), size: call.size }
+    }
 }
 
 impl fmt::Display for Side {
@@ -64,13 +69,12 @@ impl Divergence {
     /// Whether a higher limit could bring the two together: the replay was refused, or released, what the recording
     /// was granted, or kept. A lower one could, if it is the other way around; `None` where the limit is no part of it.
     pub fn wants_higher_limit(&self) -> Option<bool> {
-        let shrinks = |side: &Side| {
-            matches!(
-                side,
-                Side::Driver { action: Action::SegmentFree | Action::SegmentUnmap, .. } | Side::OutOfMemory
-            )
+        let lacks_memory = |side: &Side| match side {
+            Side::Driver { action, .. } => shrinks(*action),
+            Side::OutOfMemory => true,
+            Side::Nothing | Side::Served(_) | Side::Final(_) => false,
         };
-        match (shrinks(&self.recorded), shrinks(&self.replayed)) {
+        match (lacks_memory(&self.recorded), lacks_memory(&self.replayed)) {
             (true, false) => Some(false),
             (false, true) => Some(true),
             _ => None,
@@ -84,7 +88,7 @@ pub struct Fidelity {
     /// The first divergence; `None`: exact.
     pub divergence: Option<Divergence>,
     /// The replay up to there.
-    pub replayed: Replayed,
+    pub replayed: Outcome,
     /// What was held at the end, or where the two parted.
     pub last: Counters,
 }
@@ -102,9 +106,9 @@ pub fn check(trace: &Trace, program: &Program, setup: &Setup) -> Fidelity {
     };
     let mut run = Run::new(program, setup, device, Start::AsRecorded);
     let seeded = run.torch().counters().reserved;
-    run.torch_mut().device_mut().held = seeded;
+    run.device_mut().held = seeded;
     let divergence = run_checked(trace, program, &mut run);
-    Fidelity { divergence, replayed: run.result(), last: *run.torch().counters() }
+    Fidelity { divergence, replayed: run.outcome(), last: *run.torch().counters() }
 }
 
 fn run_checked(
@@ -113,98 +117,113 @@ fn run_checked(
     run: &mut Run<'_, RecordedDevice<'_>>,
 ) -> Option<Divergence> {
     while let Some(next) = run.peek() {
-        run.torch_mut().device_mut().until = next.event;
-        let (op, done) = run.step()?;
-        if op.kind == OpKind::Abandon {
+        run.device_mut().until = next.event;
+        let (op, effect) = run.step()?;
+        if matches!(op.kind, OpKind::Abandon(_)) {
             // It calls nothing itself; the release it was seen from follows.
             continue;
         }
-        if let Some(mut parted) = run.torch_mut().device_mut().parted(op.event) {
-            if let (Side::Nothing, Done::Served(block)) = (&parted.replayed, done) {
-                parted.replayed = Side::Served(run.torch().block(block).addr);
+        let served = match effect {
+            Effect::Served(block) => Side::Served(run.torch().block(block).addr),
+            Effect::Failed(_) => Side::OutOfMemory,
+            Effect::Other => Side::Nothing,
+        };
+        if let Some(mut parted) = run.device_mut().parted(op.event) {
+            if let (Side::Nothing, Side::Served(_)) = (&parted.replayed, &served) {
+                parted.replayed = served;
             }
             return Some(parted);
         }
-        let event = op.event;
-        let parted = |recorded, replayed| Some(Divergence { event, recorded, replayed });
-        match (op.kind, done) {
-            (OpKind::Alloc, Done::Served(block)) => {
-                let (recorded, replayed) = (trace.events[event.index()].addr, run.torch().block(block).addr);
-                if recorded != replayed {
-                    return parted(Side::Served(recorded), Side::Served(replayed));
-                }
-            }
-            (OpKind::Alloc, _) => {
-                return parted(Side::Served(trace.events[event.index()].addr), Side::OutOfMemory);
-            }
-            (OpKind::AllocFailed, Done::Served(block)) => {
-                return parted(Side::OutOfMemory, Side::Served(run.torch().block(block).addr));
-            }
-            _ => {}
+        let recorded = match op.kind {
+            OpKind::Alloc(id) => Side::Served(program.allocations[id.index()].addr),
+            OpKind::AllocFailed(_) => Side::OutOfMemory,
+            _ => continue,
+        };
+        if recorded != served {
+            return Some(Divergence { event: op.event, recorded, replayed: served });
         }
     }
     let end = EventIdx(trace.events.len() as u32);
-    run.torch_mut().device_mut().parted(end).or_else(|| {
+    run.device_mut().parted(end).or_else(|| {
         let (recorded, replayed) = final_difference(trace, program, &run.torch().segments())?;
         Some(Divergence { event: end, recorded: Side::Final(recorded), replayed: Side::Final(replayed) })
     })
 }
 
-/// The first segment or block in which the final states differ, as each side shows it.
-fn final_difference(trace: &Trace, program: &Program, replayed: &[SegmentView]) -> Option<(String, String)> {
-    let recorded = trace.segments.iter().map(recorded_lines);
-    let replayed = replayed.iter().map(|segment| replayed_lines(segment, program));
-    let (mut recorded, mut replayed) = (recorded.flatten(), replayed.flatten());
-    loop {
-        let nothing = || "nothing".to_owned();
-        match (recorded.next(), replayed.next()) {
-            (None, None) => return None,
-            (a, b) if a == b => {}
-            (a, b) => return Some((a.unwrap_or_else(nothing), b.unwrap_or_else(nothing))),
+/// A segment or a block at the end.
+#[derive(Debug, PartialEq, Eq)]
+enum Row {
+    Segment {
+        small: bool,
+        size: Bytes,
+        addr: Addr,
+        stream: Stream,
+        expandable: bool,
+    },
+    /// What a free block was last asked for is stale, so there it is nothing.
+    Block {
+        state: State,
+        size: Bytes,
+        requested: Bytes,
+        addr: Addr,
+    },
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Row::Segment { small, size, addr, stream, expandable } => {
+                let class = if *small { "small" } else { "large" };
+                let backing = if *expandable { ", expandable" } else { "" };
+                write!(f, "{class} segment of {} bytes at {addr} on stream {}{backing}", size.0, stream.0)
+            }
+            Row::Block { state, size, requested, addr } => {
+                let state = match state {
+                    State::Allocated => "allocated",
+                    State::PendingFree => "pending",
+                    State::Free | State::Unmapped => "free",
+                };
+                write!(f, "{state} block of {} bytes for {} at {addr}", size.0, requested.0)
+            }
         }
     }
 }
 
-/// A recorded segment and its blocks, a line each.
-fn recorded_lines(segment: &Segment) -> Vec<String> {
-    let head = segment_line(segment.small, segment.size, segment.addr, segment.stream, segment.expandable);
-    let blocks = segment.blocks.iter().map(|block| {
-        let state = match block.state {
-            BlockState::Allocated => "allocated",
-            BlockState::PendingFree => "pending",
-            BlockState::Free => "free",
-        };
-        block_line(state, block.size, block.requested, block.addr)
+/// The first segment or block in which the final states differ, as each side shows it.
+fn final_difference(trace: &Trace, program: &Program, replayed: &[SegmentView]) -> Option<(String, String)> {
+    let mut recorded = trace.segments.iter().flat_map(|segment| {
+        let Segment { small, size, addr, stream, expandable, .. } = *segment;
+        let blocks = segment.blocks.iter().map(|block| {
+            let (state, requested) = match block.state {
+                BlockState::Allocated => (State::Allocated, block.requested),
+                BlockState::PendingFree => (State::PendingFree, block.requested),
+                BlockState::Free => (State::Free, Bytes::ZERO),
+            };
+            Row::Block { state, size: block.size, requested, addr: block.addr }
+        });
+        std::iter::once(Row::Segment { small, size, addr, stream, expandable }).chain(blocks)
     });
-    std::iter::once(head).chain(blocks).collect()
-}
-
-/// The same of a replayed segment.
-fn replayed_lines(segment: &SegmentView, program: &Program) -> Vec<String> {
-    let stream = program.streams[usize::from(segment.stream.0)];
-    let head = segment_line(segment.small, segment.size, segment.addr, stream, segment.expandable);
-    let blocks = segment.blocks.iter().map(|block| {
-        let state = match block.state {
-            State::Allocated => "allocated",
-            State::PendingFree => "pending",
-            State::Free | State::Unmapped => "free",
-        };
-        block_line(state, block.size, block.requested, block.addr)
+    let mut replayed = replayed.iter().flat_map(|segment| {
+        let SegmentView { small, size, addr, expandable, .. } = *segment;
+        let stream = program.streams[usize::from(segment.stream.0)];
+        let blocks = segment.blocks.iter().map(|block| {
+            let BlockView { state, size, requested, addr, .. } = *block;
+            Row::Block { state, size, requested, addr }
+        });
+        std::iter::once(Row::Segment { small, size, addr, stream, expandable }).chain(blocks)
     });
-    std::iter::once(head).chain(blocks).collect()
+    loop {
+        let (a, b) = (recorded.next(), replayed.next());
+        if a != b {
+            let shown = |row: Option<Row>| row.map_or_else(|| "nothing".to_owned(), |row| row.to_string());
+            return Some((shown(a), shown(b)));
+        }
+        a?;
+    }
 }
 
-fn segment_line(small: bool, size: Bytes, addr: Addr, stream: Stream, expandable: bool) -> String {
-    let class = if small { "small" } else { "large" };
-    let backing = if expandable { ", expandable" } else { "" };
-    format!("{class} segment of {} bytes at {addr} on stream {}{backing}", size.0, stream.0)
-}
-
-/// What a free block was last asked for is stale, so it is not compared.
-fn block_line(state: &str, size: Bytes, requested: Bytes, addr: Addr) -> String {
-    let requested = if state == "free" { 0 } else { requested.0 };
-    format!("{state} block of {} bytes for {requested} at {addr}", size.0)
-}
+/// Far from every recorded address, for a call that was not recorded; the replay ends with the operation that made it.
+const NOWHERE: Addr = Addr(1 << 62);
 
 /// A device that gives the addresses of the recording, and notes the first call that is not the recorded one.
 #[derive(Clone, Debug)]
@@ -229,26 +248,16 @@ impl RecordedDevice<'_> {
             return addr;
         }
         let replayed = Side::Driver { action, addr, size };
-        match self.expected().copied() {
-            Some(call)
-                if call.action == action
-                    && call.size == size
-                    && addr.is_none_or(|addr| addr == call.addr) =>
-            {
-                self.next += 1;
-                Some(call.addr)
-            }
-            call => {
-                let recorded = call.map_or(Side::Nothing, |call| Side::Driver {
-                    action: call.action,
-                    addr: Some(call.addr),
-                    size: call.size,
-                });
-                self.parted = Some((recorded, replayed));
-                // Far from every recorded address; the replay ends with this operation.
-                addr.or(Some(Addr(1 << 62)))
-            }
+        let call = self.expected().copied();
+        let same = |call: &DriverCall| {
+            call.action == action && call.size == size && addr.is_none_or(|addr| addr == call.addr)
+        };
+        if let Some(call) = call.filter(same) {
+            self.next += 1;
+            return Some(call.addr);
         }
+        self.parted = Some((call.map_or(Side::Nothing, Side::of), replayed));
+        addr.or(Some(NOWHERE))
     }
 
     fn has_room(&self, size: Bytes) -> bool {
@@ -257,12 +266,10 @@ impl RecordedDevice<'_> {
 
     /// What parted during the operation that ended at `event`, calls that were not made included.
     fn parted(&mut self, event: EventIdx) -> Option<Divergence> {
-        let missed = self.calls.get(self.next).filter(|call| call.event <= event).map(|call| {
-            let recorded = Side::Driver { action: call.action, addr: Some(call.addr), size: call.size };
-            (recorded, Side::Nothing)
-        });
+        let next = self.calls.get(self.next).copied();
+        let missed = next.filter(|call| call.event <= event).map(|call| (Side::of(call), Side::Nothing));
         let (recorded, replayed) = self.parted.take().or(missed)?;
-        let at = self.calls.get(self.next).map_or(event, |call| call.event.min(event));
+        let at = next.map_or(event, |call| call.event.min(event));
         Some(Divergence { event: at, recorded, replayed })
     }
 }
@@ -283,11 +290,8 @@ impl Device for RecordedDevice<'_> {
 
     fn reserve(&mut self, _size: Bytes) -> Option<Addr> {
         // A segment is reserved to be mapped from its start at once, which is recorded.
-        Some(
-            self.expected()
-                .filter(|call| call.action == Action::SegmentMap)
-                .map_or(Addr(1 << 62), |call| call.addr),
-        )
+        let mapping = self.expected().filter(|call| call.action == Action::SegmentMap);
+        Some(mapping.map_or(NOWHERE, |call| call.addr))
     }
 
     fn unreserve(&mut self, _addr: Addr, _size: Bytes) {}

@@ -1,8 +1,8 @@
 //! Allocators as state machines over a [`Device`](device::Device), and the replay of traces on them.
 //!
 //! In reading order: what a device is, the addresses it gives and a simulated one, the counters, PyTorch's allocator;
-//! then the program behind a trace, its replay, the check that the replay is exact, what a recorder states, and a
-//! recording understood.
+//! then the program behind a trace, its replay, the check that the replay is exact, the reading of what a trace leaves
+//! open, and a recording understood.
 
 pub mod device;
 
@@ -20,6 +20,6 @@ pub mod replay;
 
 pub mod fidelity;
 
-mod stated;
+mod reading;
 
 pub mod recording;

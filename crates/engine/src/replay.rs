@@ -6,9 +6,9 @@ use oomph_trace::{Action, Bytes, EventIdx};
 
 use crate::counters::{Peaks, Tally};
 use crate::device::Device;
-use crate::program::{AllocId, Op, OpKind, Program};
+use crate::program::{AllocId, Allocation, Op, OpKind, Program};
 use crate::simulated::SimulatedDevice;
-use crate::torch::block::{BlockId, State};
+use crate::torch::block::{Block, BlockId, State};
 use crate::torch::options::Options;
 use crate::torch::profile::Profile;
 use crate::torch::{OutOfMemory, Request, SeedSegment, Torch, rounding};
@@ -29,9 +29,9 @@ pub struct Setup {
     pub capacity: Option<Bytes>,
 }
 
-/// How a replay ended.
+/// How a replay ended, or how it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replayed {
+pub struct Outcome {
     /// The greatest values of the counters.
     pub peaks: Peaks,
     /// What happened under pressure.
@@ -40,7 +40,7 @@ pub struct Replayed {
     pub died: Option<EventIdx>,
 }
 
-impl Replayed {
+impl Outcome {
     /// Whether every request was served, those included that the recording refused.
     pub fn completes(&self) -> bool {
         self.tally.ooms == 0
@@ -66,28 +66,27 @@ pub enum OnFailure {
 }
 
 /// Replays `program` on a simulated device.
-pub fn replay(program: &Program, setup: &Setup, start: Start, on_failure: OnFailure) -> Replayed {
+pub fn replay(program: &Program, setup: &Setup, start: Start, on_failure: OnFailure) -> Outcome {
     let mut run = Run::simulated(program, setup, start);
     run.run_to_end(on_failure);
-    run.result()
+    run.outcome()
 }
 
 /// How many requests like the first that failed in the recording could be served, one after another and kept, that one
 /// included; `None` where none failed. It tells a setting that just passes from one that leaves room.
 pub fn requests_served(program: &Program, setup: &Setup, start: Start) -> Option<(u64, Bytes)> {
+    let failure = program.failures.first()?;
     let mut run = Run::simulated(program, setup, start);
-    let op = loop {
-        let (op, done) = run.step()?;
-        match (op.kind, done) {
-            (OpKind::AllocFailed, Done::Served(_)) => break op,
-            (OpKind::AllocFailed, _) => return Some((0, op.size)),
-            (_, Done::Failed(_)) => return None,
+    loop {
+        match run.step()? {
+            (Op { kind: OpKind::AllocFailed(_), .. }, Effect::Served(_)) => break,
+            (Op { kind: OpKind::AllocFailed(_), .. }, _) => return Some((0, failure.request.size)),
+            (_, Effect::Failed(_)) => return None,
             _ => {}
         }
-    };
-    let request = Request { size: op.size, stream: op.stream, owner: op.owner };
-    let served = (0..MOST_SERVED).take_while(|_| run.torch.malloc(request).is_ok()).count();
-    Some((served as u64, op.size))
+    }
+    let served = (0..MOST_SERVED).take_while(|_| run.torch.malloc(failure.request).is_ok()).count();
+    Some((served as u64, failure.request.size))
 }
 
 /// More than this leaves room enough, however much.
@@ -108,7 +107,7 @@ pub struct Run<'a, D> {
 
 /// What one operation did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum Effect {
     /// A request was served by this block.
     Served(BlockId),
     /// A request failed.
@@ -148,7 +147,7 @@ impl<'a, D: Device> Run<'a, D> {
         let mut run = Run {
             program,
             torch,
-            blocks: vec![None; program.allocs as usize],
+            blocks: vec![None; program.allocations.len()],
             pending: BTreeSet::new(),
             next: 0,
             died: None,
@@ -157,7 +156,7 @@ impl<'a, D: Device> Run<'a, D> {
             Start::AsRecorded => {
                 let ids = run.torch.seed(&program.initial);
                 for (alloc, id) in program.initial_allocs.iter().zip(ids) {
-                    run.blocks[alloc.0 as usize] = Some(id);
+                    run.blocks[alloc.index()] = Some(id);
                     if run.torch.block(id).state == State::PendingFree {
                         run.pending.insert(*alloc);
                     }
@@ -170,25 +169,33 @@ impl<'a, D: Device> Run<'a, D> {
 
     /// Runs what is left.
     pub fn run_to_end(&mut self, on_failure: OnFailure) {
-        while let Some(op) = self.program.ops.get(self.next) {
-            let done = self.apply(op);
-            if matches!(done, Done::Failed(_)) && (on_failure == OnFailure::Stop || self.died.is_some()) {
+        while let Some((_, effect)) = self.step() {
+            if matches!(effect, Effect::Failed(_)) && (on_failure == OnFailure::Stop || self.died.is_some()) {
                 return;
             }
-            self.next += 1;
         }
     }
 
+    /// Runs what is left up to and including the last operation of `event`.
+    pub fn advance_to(&mut self, event: EventIdx) {
+        while self.step_to(event).is_some() {}
+    }
+
+    /// Runs the next operation, if it is one of `event` or of an event before it.
+    pub fn step_to(&mut self, event: EventIdx) -> Option<(Op, Effect)> {
+        self.peek().filter(|op| op.event <= event).and_then(|_| self.step())
+    }
+
     /// Runs the next operation; `None` at the end.
-    pub fn step(&mut self) -> Option<(&'a Op, Done)> {
-        let op = self.program.ops.get(self.next)?;
+    pub fn step(&mut self) -> Option<(Op, Effect)> {
+        let op = self.peek()?;
         self.next += 1;
         Some((op, self.apply(op)))
     }
 
     /// The operation that [`Run::step`] runs next.
-    pub fn peek(&self) -> Option<&'a Op> {
-        self.program.ops.get(self.next)
+    pub fn peek(&self) -> Option<Op> {
+        self.program.ops.get(self.next).copied()
     }
 
     /// The allocator.
@@ -196,81 +203,73 @@ impl<'a, D: Device> Run<'a, D> {
         &self.torch
     }
 
-    /// The allocator, to reach its device.
-    pub fn torch_mut(&mut self) -> &mut Torch<D> {
-        &mut self.torch
+    /// The device, to change it between operations.
+    pub(crate) fn device_mut(&mut self) -> &mut D {
+        self.torch.device_mut()
     }
 
-    /// The block of each allocation, by its number.
-    pub fn blocks(&self) -> &[Option<BlockId>] {
-        &self.blocks
+    /// The allocations in use and their blocks, by id.
+    pub fn live(&self) -> impl Iterator<Item = (AllocId, &'a Allocation, &Block)> {
+        let all = self.blocks.iter().zip(&self.program.allocations).enumerate();
+        all.filter_map(|(id, (block, allocation))| {
+            Some((AllocId(id as u32), allocation, self.torch.block((*block)?)))
+        })
     }
 
     /// How it stands.
-    pub fn result(&self) -> Replayed {
-        Replayed { peaks: *self.torch.peaks(), tally: *self.torch.tally(), died: self.died }
+    pub fn outcome(&self) -> Outcome {
+        Outcome { peaks: *self.torch.peaks(), tally: *self.torch.tally(), died: self.died }
     }
 
-    fn apply(&mut self, op: &Op) -> Done {
+    fn apply(&mut self, op: Op) -> Effect {
         self.torch.set_now(op.event);
+        let program = self.program;
         match op.kind {
-            OpKind::Alloc | OpKind::AllocFailed => {
-                let request = Request { size: op.size, stream: op.stream, owner: op.owner };
-                let served = self.torch.malloc(request);
-                self.forget_completed();
+            OpKind::Alloc(id) => {
+                let served = self.malloc(program.allocations[id.index()].request());
                 match served {
-                    Ok(block) if op.kind == OpKind::Alloc => {
-                        self.blocks[op.alloc.0 as usize] = Some(block);
-                        Done::Served(block)
-                    }
-                    Ok(block) => {
-                        // The recording does not say how long it would have lived: it counts at this one moment.
-                        self.torch.free(block);
-                        Done::Served(block)
-                    }
-                    Err(failure) => {
-                        if op.kind == OpKind::Alloc {
-                            self.died.get_or_insert(op.event);
-                        }
-                        Done::Failed(failure)
-                    }
+                    Effect::Served(block) => self.blocks[id.index()] = Some(block),
+                    _ => self.died = self.died.or(Some(op.event)),
                 }
+                return served;
             }
-            OpKind::Free => {
-                if let Some(block) = self.blocks[op.alloc.0 as usize].take() {
+            OpKind::AllocFailed(place) => {
+                let served = self.malloc(program.failures[place as usize].request);
+                if let Effect::Served(block) = served {
+                    // The recording does not say how long it would have lived: it counts at this one moment.
                     self.torch.free(block);
                 }
-                Done::Other
+                return served;
             }
-            OpKind::FreeLater => {
-                if let Some(block) = self.blocks[op.alloc.0 as usize] {
+            OpKind::Free(id) => {
+                if let Some(block) = self.blocks[id.index()].take() {
+                    self.torch.free(block);
+                }
+            }
+            OpKind::FreeLater(id) => {
+                if let Some(block) = self.blocks[id.index()] {
                     self.torch.free_later(block);
-                    self.pending.insert(op.alloc);
+                    self.pending.insert(id);
                 }
-                Done::Other
             }
-            OpKind::Complete => {
-                if let Some(block) = self.blocks[op.alloc.0 as usize].take() {
+            OpKind::Complete(id) => {
+                if let Some(block) = self.blocks[id.index()].take() {
                     self.torch.complete(block);
-                    self.pending.remove(&op.alloc);
+                    self.pending.remove(&id);
                 }
-                Done::Other
             }
-            OpKind::EmptyCache => {
-                self.torch.empty_cache();
-                self.forget_completed();
-                Done::Other
-            }
-            OpKind::Abandon => {
-                self.torch.abandon(op.owner);
-                Done::Other
-            }
-            OpKind::EmptyPool => {
-                self.torch.empty_pool(op.owner);
-                self.forget_completed();
-                Done::Other
-            }
+            OpKind::EmptyCache => self.torch.empty_cache(),
+            OpKind::Abandon(owner) => self.torch.abandon(owner),
+            OpKind::EmptyPool(owner) => self.torch.empty_pool(owner),
         }
+        self.forget_completed();
+        Effect::Other
+    }
+
+    fn malloc(&mut self, request: Request) -> Effect {
+        let served = self.torch.malloc(request);
+        self.forget_completed();
+        served.map_or_else(Effect::Failed, Effect::Served)
     }
 
     /// A release completes pending frees; from then on the ids of those blocks may be given to others.
@@ -280,7 +279,7 @@ impl<'a, D: Device> Run<'a, D> {
         }
         let (torch, blocks) = (&self.torch, &mut self.blocks);
         self.pending.retain(|alloc| {
-            let entry = &mut blocks[alloc.0 as usize];
+            let entry = &mut blocks[alloc.index()];
             let waits = entry.is_some_and(|block| torch.block(block).state == State::PendingFree);
             if !waits {
                 *entry = None;
@@ -298,7 +297,7 @@ impl<'a, D: Device> Run<'a, D> {
             for block in seed.blocks.iter().filter(|block| block.state != State::Free) {
                 let Some(alloc) = allocs.next() else { break };
                 let Ok(id) = self.torch.malloc(request(block.requested)) else { continue };
-                self.blocks[alloc.0 as usize] = Some(id);
+                self.blocks[alloc.index()] = Some(id);
                 if block.state == State::PendingFree {
                     self.torch.free_later(id);
                     self.pending.insert(*alloc);

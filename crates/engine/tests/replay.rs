@@ -54,6 +54,6 @@ fn a_completion_that_a_release_has_overtaken_completes_nothing_else() {
     let setup = Setup { limit: Some(SIZE), ..recording.setup.clone() };
     let mut run = Run::new(&recording.program, &setup, SimulatedDevice::new(None), Start::AsRecorded);
     while run.step().is_some() {}
-    assert_eq!(run.result().tally.retries, 1);
+    assert_eq!(run.outcome().tally.retries, 1);
     assert_eq!(run.torch().counters().active, SIZE);
 }

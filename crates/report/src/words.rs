@@ -6,7 +6,7 @@ use oomph_diagnose::message::{self, Oom, Role};
 use oomph_diagnose::moment::Holder;
 use oomph_diagnose::place::Place;
 use oomph_diagnose::tune::Candidate;
-use oomph_engine::program::{OpKind, Origin, Refusal, Unknown};
+use oomph_engine::program::{Origin, Refusal, Unknown};
 use oomph_engine::recording::{LimitSource, Recording};
 use oomph_trace::{Bytes, Sidecar};
 
@@ -183,7 +183,7 @@ pub(crate) fn fidelity(of: &Recording) -> String {
                 .to_owned()
         }
         None => {
-            let addresses = of.program.ops.iter().filter(|op| op.kind == OpKind::Alloc).count();
+            let addresses = of.program.births().count();
             format!(
                 "exact: {} placed where they were recorded, {} and {} the same",
                 counted(addresses as u64, "allocation"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oomph_engine::recording::Recording;
-use oomph_engine::replay::{OnFailure, Replayed, Setup, replay};
+use oomph_engine::replay::{OnFailure, Outcome, Setup, replay};
 use oomph_engine::torch::options::OptionError;
 use oomph_trace::Bytes;
 
@@ -17,7 +17,7 @@ pub struct ReplayResult {
     /// Whether that is what it was recorded on, so that the self-check applies.
     pub as_recorded: bool,
     /// What the replay gave.
-    pub replayed: Replayed,
+    pub replayed: Outcome,
 }
 
 /// Settings that cannot be replayed.

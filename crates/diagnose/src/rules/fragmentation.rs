@@ -3,40 +3,10 @@
 
 use oomph_trace::Bytes;
 
-use super::{Cause, Evidence, Finding, RuleInfo};
+use super::{Cause, Evidence, Finding};
 
 /// Held beyond the peak in use, as a share of it, from which it is worth a word.
 const NOTABLE: f64 = 0.10;
-
-pub(super) const INFO: RuleInfo = RuleInfo {
-    id: "OOM002",
-    name: "fragmentation",
-    summary: "There was enough, in pieces that could not serve the request.",
-    file: "fragmentation.rs",
-    page: "\
-**Claims**, for a failure, that in use + request ≤ limit, but nothing free
-could serve it. The evidence says what was cached and not held, and the cached
-bytes by the reason they did not help. It is the cause unless OOM003 is.
-Without a failure: peak reserved exceeds peak active by 10% or more. That
-names no cause.
-
-**Why.** PyTorch keeps what is freed. A segment goes back to the driver only
-when nothing in it is in use; one small block holds all of it.
-
-**What to do.** Set what the replay says helps; `oomph tune` searches more
-settings. `empty_cache()` gives back only what \"could be given back\" shows.
-
-**Silent** for a failure without a known limit, or where OOM001's sum exceeds
-it.
-
-```text
-2.89 GiB was free, but in pieces: none could serve 180.00 MiB [OOM002]
-  in use 3.11 GiB + request 180.00 MiB = 3.28 GiB, limit about 6.00 GiB
-  cached 2.73 GiB, not held 164.00 MiB: 2.89 GiB free in all
-  2.73 GiB cached in blocks smaller than the request (largest 14.00 MiB)
-```
-",
-};
 
 pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     match evidence.moment.failed {
@@ -75,7 +45,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
                 lines.push(format!("{bytes} cached {reason}"));
             }
             Some(Finding {
-                rule: INFO.id,
+                rule: "OOM002",
                 cause: (!super::growth::is_cause(evidence)).then_some(Cause::Fragmentation),
                 claim: format!(
                     "{} was free, but in pieces: none could serve {}",
@@ -95,7 +65,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
             let at_once = evidence.recording.trace().events.is_empty();
             let held = if at_once { "is held than is" } else { "was held than was ever" };
             Some(Finding {
-                rule: INFO.id,
+                rule: "OOM002",
                 cause: None,
                 claim: format!("{beyond} more {held} in use ({:.0}%)", 100.0 * beyond.share_of(active)),
                 evidence: vec![format!("peak in use {active}, peak held {reserved}")],

@@ -4,37 +4,7 @@
 use oomph_engine::torch::options::Options;
 use oomph_engine::torch::profile::Version;
 
-use super::{Evidence, Finding, RuleInfo, percent};
-
-pub(super) const INFO: RuleInfo = RuleInfo {
-    id: "OOM015",
-    name: "a useless hint",
-    summary: "PyTorch advises expandable_segments, which does not help here.",
-    file: "hint.rs",
-    page: "\
-**Claims** that `expandable_segments:True`, which PyTorch's message advises
-after every failure, was on already, or that a replay with it fails too; why;
-and what a replay says works instead.
-
-**Why.** Expandable segments move memory in whole pages, of 20 MiB for
-requests of more than 1 MiB. A page in which anything is in use stays where it
-is. Blocks in use in every page leave nothing to move, and where more is
-needed than there is, or memory grows, it is no question of pages at all.
-
-**What to do.** Set what works instead, if something does. Else need less, or
-find what grows.
-
-**Silent** without a failure or a known limit; before PyTorch 2.1; where a
-replay with `expandable_segments:True` serves the request.
-
-```text
-PyTorch's hint, expandable_segments:True, is useless here: it was on [OOM015]
-  2.37 GiB of the limit was free (39%), 2.34 GiB of it cached
-  no page of 20.00 MiB is free as a whole, and only whole pages move
-  what works, by replay: large_segment_size_mb:12
-```
-",
-};
+use super::{Evidence, Finding, percent};
 
 pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let fitted = super::would_have_fitted(evidence)?;
@@ -79,7 +49,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
         });
     }
     Some(Finding {
-        rule: INFO.id,
+        rule: "OOM015",
         cause: None,
         claim: format!("PyTorch's hint, expandable_segments:True, is useless here: {why}"),
         evidence: lines,

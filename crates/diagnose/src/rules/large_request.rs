@@ -3,7 +3,7 @@
 
 use oomph_engine::recording::LimitSource;
 
-use super::{Evidence, Finding, RuleInfo};
+use super::{Evidence, Finding};
 
 /// The share of the limit from which a request is large by itself.
 const HALF: f64 = 0.5;
@@ -11,34 +11,6 @@ const HALF: f64 = 0.5;
 const NOTABLE: f64 = 0.1;
 /// How many times.
 const MANY: u64 = 4;
-
-pub(super) const INFO: RuleInfo = RuleInfo {
-    id: "OOM008",
-    name: "one large request",
-    summary: "The request that failed is larger than everything else.",
-    file: "large_request.rs",
-    page: "\
-**Claims** that the request that failed takes half of the limit by itself, or
-a tenth of it and four times as much as any other allocation in use.
-
-**Why.** One tensor is larger than was thought: logits over a whole vocabulary
-copied to a wider type, a matrix of attention scores, the distances between
-all pairs, a whole data set moved at once, a shape with two axes exchanged.
-
-**What to do.** Look at the line and work out the shape: bytes ÷ bytes per
-element. Do it in pieces, in a smaller type, or with an operator that does not
-make the tensor (fused attention, fused cross entropy).
-
-**Silent** without a failure or a known limit, and where something in use is
-of the same order. It names no cause.
-
-```text
-one request is larger than everything else: 3.00 GiB [OOM008]
-  limit about 4.00 GiB, largest allocation in use 512.00 MiB
-  in float32 that is 805306368 elements
-```
-",
-};
 
 pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let size = evidence.moment.failed?.size;
@@ -52,7 +24,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        rule: INFO.id,
+        rule: "OOM008",
         cause: None,
         claim: format!("one request is larger than everything else: {size}"),
         evidence: vec![

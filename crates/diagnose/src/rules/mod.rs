@@ -1,29 +1,34 @@
-//! What can be found in a recording. Each rule is one file: a question, answered from the evidence, or silent.
+//! What can be found in a recording. Each rule is one file, which answers one question from the evidence or is silent,
+//! and one page of `pages/`, which says so to users.
+
+mod growth;
 
 mod capacity;
-mod evaluation;
 mod fragmentation;
-mod graphs;
-mod growth;
 mod hint;
+
+mod graphs;
+
+mod evaluation;
+
 mod large_request;
 mod other_pool;
 mod other_stream;
 mod outside;
 mod pending;
 mod private_pools;
-mod reference;
 mod settings;
 mod slack;
 mod spurious;
 
-use oomph_engine::recording::Recording;
+use std::fmt::Write as _;
 
-use crate::explain::Fix;
+use oomph_engine::recording::Recording;
+use oomph_trace::Bytes;
+
+use crate::fixes::Fix;
 use crate::moment::Moment;
 use crate::steps::Steps;
-
-pub use reference::reference;
 
 /// What the rules look at.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +57,27 @@ pub struct RuleInfo {
     pub page: &'static str,
     /// Its source, beside this file.
     file: &'static str,
+}
+
+impl RuleInfo {
+    /// Reads a page: a heading such as `# OOM002: fragmentation`, the summary on a line of its own, then the rest. What
+    /// has another form does not compile.
+    const fn read(text: &'static str, file: &'static str) -> RuleInfo {
+        let (heading, rest) = cut(text);
+        let (summary, page) = cut(rest);
+        let (id, name) = heading.split_at("# ".len()).1.split_at("OOM000".len());
+        RuleInfo { id, name: name.split_at(": ".len()).1, summary, page, file }
+    }
+}
+
+/// What stands before and after the first empty line.
+const fn cut(text: &str) -> (&str, &str) {
+    let mut at = 0;
+    while text.as_bytes()[at] != b'\n' || text.as_bytes()[at + 1] != b'\n' {
+        at += 1;
+    }
+    let (before, after) = text.split_at(at);
+    (before, after.split_at("\n\n".len()).1)
 }
 
 /// What a rule is sure of.
@@ -89,40 +115,36 @@ impl Cause {
     }
 }
 
-type Find = fn(&Evidence<'_>) -> Option<Finding>;
+/// The table of rules: each row names a page and the module with its `find`.
+macro_rules! rules {
+    ($($page:literal => $module:ident,)*) => {
+        const INFOS: &[RuleInfo] =
+            &[$(RuleInfo::read(include_str!(concat!("pages/", $page)), concat!(stringify!($module), ".rs"))),*];
+        const FINDS: &[fn(&Evidence<'_>) -> Option<Finding>] = &[$($module::find),*];
+    };
+}
 
-/// The rules by number.
-const RULES: [(RuleInfo, Find); 15] = [
-    (capacity::INFO, capacity::find),
-    (fragmentation::INFO, fragmentation::find),
-    (growth::INFO, growth::find),
-    (spurious::INFO, spurious::find),
-    (settings::INFO, settings::find),
-    (graphs::INFO, graphs::find),
-    (evaluation::INFO, evaluation::find),
-    (large_request::INFO, large_request::find),
-    (other_pool::INFO, other_pool::find),
-    (other_stream::INFO, other_stream::find),
-    (pending::INFO, pending::find),
-    (private_pools::INFO, private_pools::find),
-    (slack::INFO, slack::find),
-    (outside::INFO, outside::find),
-    (hint::INFO, hint::find),
-];
-
-const INFOS: [RuleInfo; RULES.len()] = {
-    let mut infos = [RULES[0].0; RULES.len()];
-    let mut index = 1;
-    while index < RULES.len() {
-        infos[index] = RULES[index].0;
-        index += 1;
-    }
-    infos
-};
+rules! {
+    "OOM001.md" => capacity,
+    "OOM002.md" => fragmentation,
+    "OOM003.md" => growth,
+    "OOM004.md" => spurious,
+    "OOM005.md" => settings,
+    "OOM006.md" => graphs,
+    "OOM007.md" => evaluation,
+    "OOM008.md" => large_request,
+    "OOM009.md" => other_pool,
+    "OOM010.md" => other_stream,
+    "OOM011.md" => pending,
+    "OOM012.md" => private_pools,
+    "OOM013.md" => slack,
+    "OOM014.md" => outside,
+    "OOM015.md" => hint,
+}
 
 /// Every rule, by number.
 pub fn all() -> &'static [RuleInfo] {
-    &INFOS
+    INFOS
 }
 
 /// A rule, named by its number in capitals or not.
@@ -135,9 +157,23 @@ pub fn page(rule: &str) -> Option<&'static str> {
     info(rule).map(|info| info.page)
 }
 
+/// All pages as one document, `docs/reference/rules.md`.
+pub fn reference() -> String {
+    let mut text = include_str!("pages/introduction.md").to_owned();
+    text.push_str("\n| rule | about | |\n|---|---|---|\n");
+    for info in all() {
+        let _ = writeln!(text, "| {} | {} | {} |", info.id, info.name, info.summary);
+    }
+    for info in all() {
+        let _ = writeln!(text, "\n## {}: {}\n\n{}", info.id, info.name, info.page);
+        let _ = writeln!(text, "**In** [{0}](../../crates/diagnose/src/rules/{0}).", info.file);
+    }
+    text + "\n" + include_str!("pages/ruled-out.md")
+}
+
 /// Every finding, causes first, else by number.
 pub fn run(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = RULES.iter().filter_map(|(_, find)| find(evidence)).collect();
+    let mut findings: Vec<Finding> = FINDS.iter().filter_map(|find| find(evidence)).collect();
     findings.sort_by_key(|finding| finding.cause.is_none());
     findings
 }
@@ -150,6 +186,6 @@ fn would_have_fitted(evidence: &Evidence<'_>) -> Option<bool> {
 }
 
 /// A share of a whole as people write it.
-fn percent(part: oomph_trace::Bytes, whole: oomph_trace::Bytes) -> String {
+fn percent(part: Bytes, whole: Bytes) -> String {
     format!("{:.0}%", 100.0 * part.share_of(whole))
 }

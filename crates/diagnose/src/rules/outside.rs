@@ -9,41 +9,10 @@ use oomph_trace::sidecar::Process;
 
 use crate::card;
 
-use super::{Evidence, Finding, RuleInfo};
+use super::{Evidence, Finding};
 
 /// How many other processes are named.
 const NAMED: usize = 3;
-
-pub(super) const INFO: RuleInfo = RuleInfo {
-    id: "OOM014",
-    name: "memory outside PyTorch",
-    summary: "The card itself was full, partly with what the recording does not show.",
-    file: "outside.rs",
-    page: "\
-**Claims** that the driver refused, not a limit of PyTorch's, and what it had
-left beside what this process held. Both together are all that was to be had;
-what the card has beyond that was outside PyTorch's memory.
-
-**Why.** Other processes, the CUDA context (some hundred MiB per process),
-NCCL, cuBLAS and cuDNN workspaces are not in a recording.
-
-**What to do.** Compare the sum with the card's size. If much is missing, see
-who has it: `nvidia-smi`. Close other processes, or restart a notebook's
-kernel that still holds memory.
-
-**Silent** without a failure; where a limit was given, or PyTorch's own limit
-refused. A plain snapshot does not state the card's size, so how much is
-outside is said only of a recording made by `oomph run`, with the processes
-that have it. It names no cause.
-
-```text
-the card was full: 1000.00 MiB was all that this process could have [OOM014]
-  held 900.00 MiB, and the driver had 100.00 MiB left
-  what the card has beyond that is outside PyTorch's memory; nvidia-smi shows
-  who has it
-```
-",
-};
 
 pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let recording = evidence.recording;
@@ -60,7 +29,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        rule: INFO.id,
+        rule: "OOM014",
         cause: None,
         claim: format!("the card was full: {} was all that this process could have", held + left),
         evidence: [format!("held {held}, and the driver had {left} left")]

@@ -1,39 +1,10 @@
 //! OOM012: private pools cache memory that nobody else may use.
 //! Silent where it is less than a tenth of what is held, or at a failure less than the request.
 
-use super::{Evidence, Finding, RuleInfo, percent};
+use super::{Evidence, Finding, percent};
 
 /// The share of what is held from which it is worth a word.
 const NOTABLE: f64 = 0.1;
-
-pub(super) const INFO: RuleInfo = RuleInfo {
-    id: "OOM012",
-    name: "private pools",
-    summary: "Private pools cache memory that no one else may use.",
-    file: "private_pools.rs",
-    page: "\
-**Claims**, for a failure, that private pools in use had cached as much as the
-request or more. Without a failure: that at the peak they cached a tenth or
-more of what was held.
-
-**Why.** The memory of a captured CUDA graph, or of a `MemPool`, stays its own
-until the graph or the pool is gone, free or not. `empty_cache()` does not
-touch it.
-
-**What to do.** Let the graphs of one model share a pool
-(`graph.pool()`, `torch.cuda.graph_pool_handle()`), capture the largest first,
-capture fewer shapes, and delete graphs that are not used any more.
-
-**Silent** where it is less. It names no cause.
-
-```text
-188.00 MiB was cached by private pools, which only they may use (94%)
-[OOM012]
-  held 200.00 MiB, of which in use 12.00 MiB
-  it goes back to the driver only when its graphs or pools are gone
-```
-",
-};
 
 pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let moment = evidence.moment;
@@ -46,7 +17,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        rule: INFO.id,
+        rule: "OOM012",
         cause: None,
         claim: format!(
             "{private} was cached by private pools, which only they may use ({})",

@@ -1,95 +1,97 @@
 //! From a trace to its program, in one pass over the events.
 
-use oomph_trace::{Action, Addr, BlockState, Bytes, Event, EventIdx, Snapshot, Stream, Trace};
+use oomph_trace::{Action, Addr, BlockState, Event, EventIdx, Stream, Trace};
 use rustc_hash::FxHashMap;
 
 use super::groups::{self, Group, Meaning};
-use super::initial::{self, EarlyAlloc, Held};
-use super::ownership::{self, Ownership};
-use super::{AllocId, Assumptions, DriverCall, Op, OpKind, OpenQuestions, Origin, Program, Unknown};
+use super::initial::{EarlyAlloc, Holdings};
+use super::ownership::Ownership;
+use super::{
+    AllocId, Allocation, DriverCall, FailedRequest, Op, OpKind, OpenQuestions, Origin, Program, Source,
+    Unknown, shrinks,
+};
+use crate::torch::Request;
 use crate::torch::block::{OwnerIdx, StreamIdx};
-use crate::torch::options::Options;
-use crate::torch::profile::Profile;
 
 impl Program {
-    /// The program behind `trace`, one of the snapshot's, which ran under these settings; `assumptions` decide where
-    /// it can be read in more than one way.
-    pub fn of(
-        snapshot: &Snapshot,
-        trace: &Trace,
-        options: &Options,
-        profile: &Profile,
-        assumptions: &Assumptions,
-    ) -> Program {
-        let ownership = ownership::read(snapshot, trace, profile.pool_scope_blocks_release, assumptions);
-        let held = Held::before(snapshot, trace, &ownership);
-        let (groups, limit) = groups::read(snapshot, trace, held.total(), options, profile, assumptions);
+    /// The program behind a trace.
+    pub(crate) fn read(source: &Source<'_>) -> Program {
+        let trace = source.trace;
+        let ownership = Ownership::read(source);
+        let held = Holdings::before(trace, &ownership);
+        let (groups, limit) = groups::read(source, held.total());
         let streams = streams(&held, trace);
         let mut builder = Builder {
             trace,
             ownership: &ownership,
             streams: &streams,
             ops: Vec::with_capacity(trace.events.len() * 2 / 3),
+            allocations: Vec::with_capacity(trace.events.len() / 3),
+            failures: Vec::new(),
             live: FxHashMap::default(),
             pending: FxHashMap::default(),
             early: Vec::new(),
-            allocs: 0,
             frees_complete: trace.events.iter().any(|event| event.action == Action::FreeCompleted),
         };
         builder.run(&groups);
         builder.find_early_survivors();
 
-        let Builder { ops, early, allocs, .. } = builder;
+        let Builder { ops, allocations, failures, early, .. } = builder;
         let origin = if early.is_empty() { Origin::Complete } else { Origin::Windowed };
-        let rank = |stream| StreamIdx(streams.binary_search(&stream).unwrap_or_default() as u16);
-        let (initial, initial_allocs, lengths, outside) =
-            held.into_seeds(trace, early, rank, options, profile, assumptions);
+        let start = held.into_start(source, early, &allocations, |stream| rank(&streams, stream));
         let mut unknown = Vec::new();
-        if !lengths.is_empty() {
-            unknown.push(Unknown::SlackBeforeStart { blocks: lengths.len() });
+        if !start.guesses.is_empty() {
+            unknown.push(Unknown::SlackBeforeStart { blocks: start.guesses.len() });
         }
-        if outside > 0 {
-            unknown.push(Unknown::OutsideSegments { events: outside });
+        if start.outside > 0 {
+            unknown.push(Unknown::OutsideSegments { events: start.outside });
         }
-        let driver = driver_calls(trace);
-        let releases = groups::ambiguous(trace, &groups);
+        let releases = groups::ambiguous(source, &groups);
         let Ownership { owners, unowned, .. } = ownership;
-        let open = OpenQuestions { releases, segments: unowned, lengths };
         Program {
             ops,
-            allocs,
+            allocations,
+            failures,
             streams,
             owners,
-            initial,
-            initial_allocs,
+            initial: start.seeds,
+            initial_allocs: start.allocs,
             origin,
-            driver,
+            driver: driver_calls(trace),
             limit,
             unknown,
-            open,
+            open: OpenQuestions { releases, segments: unowned, lengths: start.guesses },
         }
     }
 }
 
 /// Every stream, in order of its handle.
-fn streams(held: &Held, trace: &Trace) -> Vec<Stream> {
+fn streams(held: &Holdings, trace: &Trace) -> Vec<Stream> {
     let mut streams: Vec<Stream> = held.streams().collect();
     // Neighbours mostly share theirs; what is left after this is short.
     let runs = trace.events.chunk_by(|a, b| a.stream == b.stream);
-    streams.extend(runs.filter_map(|run| run.first()).map(|event| event.stream));
+    streams.extend(runs.map(|run| run[0].stream));
     streams.sort_unstable();
     streams.dedup();
     streams
 }
 
+fn rank(streams: &[Stream], stream: Stream) -> StreamIdx {
+    match streams {
+        [_] => StreamIdx(0),
+        streams => StreamIdx(streams.binary_search(&stream).unwrap_or_default() as u16),
+    }
+}
+
 fn driver_calls(trace: &Trace) -> Vec<DriverCall> {
-    let calls = trace.events.iter().enumerate().filter(|(_, event)| event.action.is_driver_call());
+    let numbered = (0..).map(EventIdx).zip(&trace.events);
+    let calls = numbered.filter(|(_, event)| event.action.is_driver_call());
     calls
-        .map(|(index, event)| DriverCall {
-            event: EventIdx(index as u32),
-            action: event.action,
-            addr: event.addr,
-            size: event.size,
+        .map(|(at, Event { action, addr, size, .. })| DriverCall {
+            event: at,
+            action: *action,
+            addr: *addr,
+            size: *size,
         })
         .collect()
 }
@@ -99,41 +101,41 @@ struct Builder<'a> {
     ownership: &'a Ownership,
     streams: &'a [Stream],
     ops: Vec<Op>,
+    allocations: Vec<Allocation>,
+    failures: Vec<FailedRequest>,
+    /// The allocations that the program has, by address.
     live: FxHashMap<Addr, AllocId>,
+    /// Those that it gave back while another stream may still use them.
     pending: FxHashMap<Addr, AllocId>,
     early: Vec<EarlyAlloc>,
-    allocs: u32,
     /// Whether the recording has completions at all; if not, a free is complete when it is requested.
     frees_complete: bool,
 }
 
 impl Builder<'_> {
-    fn run(&mut self, groups: &[(Group, Meaning)]) {
+    fn run(&mut self, groups: &[Group]) {
         let mut groups = groups.iter().peekable();
         // Completions that a synchronisation under pressure may have caused: those since the last other operation.
         let mut completions = 0;
         let mut index = 0;
         while index < self.trace.events.len() {
             let mut pressed = false;
-            while let Some((group, meaning)) = groups.next_if(|(group, _)| group.first <= index) {
+            while let Some(group) = groups.next_if(|group| group.first <= index) {
                 let sole_owner = self.abandon_released_pools(group);
-                let at = group.last_shrink.unwrap_or(group.first);
-                match (meaning, sole_owner) {
-                    (Meaning::Growth, _) => {}
-                    (Meaning::Pressure, _) => {
+                match group.meaning {
+                    Meaning::Growth => {}
+                    Meaning::Pressure => {
                         pressed = true;
                         if group.completes {
                             // What completed before the first release was found complete, not waited for.
                             completions = self.complete_within(group);
                         }
                     }
-                    (Meaning::EmptyCache, None) => {
-                        self.push(OpKind::EmptyCache, AllocId(0), at, Bytes::ZERO);
-                        completions = 0;
-                    }
-                    // Had the whole cache been emptied, others would have gone as well, or had nothing to give.
-                    (Meaning::EmptyCache, Some(owner)) => {
-                        self.push_for(OpKind::EmptyPool, owner, at);
+                    Meaning::EmptyCache => {
+                        // A call of `empty_cache` releases the default pools too, so where only one private owner's
+                        // memory goes, that pool ended.
+                        let kind = sole_owner.map_or(OpKind::EmptyCache, OpKind::EmptyPool);
+                        self.push(kind, group.last_shrink.unwrap_or(group.first));
                         completions = 0;
                     }
                 }
@@ -143,9 +145,9 @@ impl Builder<'_> {
             let before = self.ops.len();
             let consumed = self.step(index, event);
             match self.ops.last().filter(|_| self.ops.len() > before).map(|op| op.kind) {
-                Some(OpKind::Complete) => completions += 1,
-                Some(OpKind::AllocFailed) => self.complete_after(std::mem::take(&mut completions)),
-                Some(OpKind::Alloc) if pressed => self.complete_after(std::mem::take(&mut completions)),
+                Some(OpKind::Complete(_)) => completions += 1,
+                Some(OpKind::AllocFailed(_)) => self.complete_after(std::mem::take(&mut completions)),
+                Some(OpKind::Alloc(_)) if pressed => self.complete_after(std::mem::take(&mut completions)),
                 Some(_) => completions = 0,
                 None => {}
             }
@@ -169,10 +171,13 @@ impl Builder<'_> {
     /// completed them came after the search of the cache.
     fn complete_after(&mut self, completions: usize) {
         let end = self.ops.len();
-        self.ops[end - 1 - completions..end].rotate_right(1);
+        self.ops[end - 1 - completions..].rotate_right(1);
         let event = self.ops[end - 1 - completions].event;
         for op in &mut self.ops[end - completions..] {
             op.event = event;
+            if let OpKind::Complete(id) = op.kind {
+                self.allocations[id.index()].end(event);
+            }
         }
     }
 
@@ -180,40 +185,39 @@ impl Builder<'_> {
     fn step(&mut self, index: usize, event: &Event) -> usize {
         match event.action {
             Action::Alloc => {
-                let alloc = self.next_alloc();
-                self.live.insert(event.addr, alloc);
-                self.push(OpKind::Alloc, alloc, index, event.size);
+                let id = self.allocation(event.addr, self.request(index), Some(index));
+                self.live.insert(event.addr, id);
+                self.push(OpKind::Alloc(id), index);
             }
             Action::Oom => {
-                let alloc = self.next_alloc();
-                self.push(OpKind::AllocFailed, alloc, index, event.size);
+                let request = self.request(index);
+                self.push(OpKind::AllocFailed(self.failures.len() as u32), index);
+                self.failures.push(FailedRequest { event: EventIdx(index as u32), request });
             }
             Action::FreeRequested => {
-                let alloc = self.live.remove(&event.addr).unwrap_or_else(|| self.early(index, event, false));
+                let id = self.live.remove(&event.addr).unwrap_or_else(|| self.early(index, event, false));
                 let next = self.trace.events.get(index + 1);
-                let completes =
-                    |next: &Event| next.action == Action::FreeCompleted && next.addr == event.addr;
-                if next.is_some_and(completes) {
-                    self.push(OpKind::Free, alloc, index + 1, Bytes::ZERO);
+                if next.is_some_and(|next| next.action == Action::FreeCompleted && next.addr == event.addr) {
+                    self.push(OpKind::Free(id), index + 1);
                     return 2;
                 }
                 if self.frees_complete {
-                    self.pending.insert(event.addr, alloc);
-                    self.push(OpKind::FreeLater, alloc, index, Bytes::ZERO);
+                    self.pending.insert(event.addr, id);
+                    self.push(OpKind::FreeLater(id), index);
                 } else {
-                    self.push(OpKind::Free, alloc, index, Bytes::ZERO);
+                    self.push(OpKind::Free(id), index);
                 }
             }
             Action::FreeCompleted => {
-                if let Some(alloc) = self.pending.remove(&event.addr) {
-                    self.push(OpKind::Complete, alloc, index, Bytes::ZERO);
-                } else if let Some(alloc) = self.live.remove(&event.addr) {
+                let kind = if let Some(id) = self.pending.remove(&event.addr) {
+                    OpKind::Complete(id)
+                } else if let Some(id) = self.live.remove(&event.addr) {
                     // The recording skips requests of frees.
-                    self.push(OpKind::Free, alloc, index, Bytes::ZERO);
+                    OpKind::Free(id)
                 } else {
-                    let alloc = self.early(index, event, true);
-                    self.push(OpKind::Complete, alloc, index, Bytes::ZERO);
-                }
+                    OpKind::Complete(self.early(index, event, true))
+                };
+                self.push(kind, index);
             }
             Action::SegmentAlloc
             | Action::SegmentFree
@@ -225,46 +229,44 @@ impl Builder<'_> {
         1
     }
 
-    fn next_alloc(&mut self) -> AllocId {
-        let alloc = AllocId(self.allocs);
-        self.allocs += 1;
-        alloc
+    /// What the event at `index` asks for, or asked for when it was made.
+    fn request(&self, index: usize) -> Request {
+        let Event { size, stream, .. } = self.trace.events[index];
+        Request { size, stream: rank(self.streams, stream), owner: self.ownership.of_event(index) }
     }
 
-    fn push(&mut self, kind: OpKind, alloc: AllocId, index: usize, size: Bytes) {
-        let stream = self.trace.events[index].stream;
-        let rank = match self.streams {
-            [_] => 0,
-            streams => streams.binary_search(&stream).unwrap_or_default(),
-        };
-        let owner = self.ownership.of_event(index);
+    fn allocation(&mut self, addr: Addr, request: Request, born: Option<usize>) -> AllocId {
+        let born = born.map(|index| EventIdx(index as u32));
+        self.allocations.push(Allocation::new(request, addr, born));
+        AllocId(self.allocations.len() as u32 - 1)
+    }
+
+    fn push(&mut self, kind: OpKind, index: usize) {
         let event = EventIdx(index as u32);
-        self.ops.push(Op { size, event, alloc, stream: StreamIdx(rank as u16), owner, kind });
+        match kind {
+            OpKind::Free(id) | OpKind::Complete(id) => self.allocations[id.index()].end(event),
+            OpKind::FreeLater(id) => self.allocations[id.index()].free(event),
+            _ => {}
+        }
+        self.ops.push(Op { event, kind });
     }
 
     /// An allocation that is freed here but was made before the first event.
     fn early(&mut self, index: usize, event: &Event, pending: bool) -> AllocId {
-        let alloc = self.next_alloc();
-        let (addr, requested) = (event.addr, event.size);
-        self.early.push(EarlyAlloc { alloc, addr, requested, size: None, pending, freed_at: index });
-        alloc
+        let id = self.allocation(event.addr, self.request(index), None);
+        self.early.push(EarlyAlloc { id, length: None, pending });
+        id
     }
 
     /// A private pool whose segments are given back has no users any more. Gives the one owner of all that is given
-    /// back, if it is one.
+    /// back, if there is one and it is not the default owner.
     fn abandon_released_pools(&mut self, group: &Group) -> Option<OwnerIdx> {
-        let last = group.last_shrink?;
-        let mut owners: Vec<OwnerIdx> = Vec::new();
-        for index in group.first..=last {
-            let owner = self.ownership.of_event(index);
-            let shrinks =
-                matches!(self.trace.events[index].action, Action::SegmentFree | Action::SegmentUnmap);
-            if shrinks && owners.last() != Some(&owner) {
-                owners.push(owner);
-            }
-        }
+        let run = group.first..=group.last_shrink?;
+        let released = run.filter(|index| shrinks(self.trace.events[*index].action));
+        let mut owners: Vec<OwnerIdx> = released.map(|index| self.ownership.of_event(index)).collect();
+        owners.dedup();
         for owner in owners.iter().filter(|owner| **owner != OwnerIdx::DEFAULT) {
-            self.push_for(OpKind::Abandon, *owner, group.first);
+            self.push(OpKind::Abandon(*owner), group.first);
         }
         match owners.as_slice() {
             [owner] if *owner != OwnerIdx::DEFAULT => Some(*owner),
@@ -272,25 +274,19 @@ impl Builder<'_> {
         }
     }
 
-    /// An operation that is about an owner rather than an allocation.
-    fn push_for(&mut self, kind: OpKind, owner: OwnerIdx, index: usize) {
-        self.push(kind, AllocId(0), index, Bytes::ZERO);
-        if let Some(op) = self.ops.last_mut() {
-            op.owner = owner;
-        }
-    }
-
     /// What is active at the end without having been allocated in the trace was there before.
     fn find_early_survivors(&mut self) {
-        for block in initial::active_blocks(self.trace) {
-            let pending = block.state == BlockState::PendingFree;
-            let known = if pending { &self.pending } else { &self.live };
-            if !known.contains_key(&block.addr) {
-                let alloc = AllocId(self.allocs);
-                self.allocs += 1;
-                let (addr, requested, size) = (block.addr, block.requested, Some(block.size));
-                let freed_at = self.trace.events.len();
-                self.early.push(EarlyAlloc { alloc, addr, requested, size, pending, freed_at });
+        for segment in &self.trace.segments {
+            for block in segment.blocks.iter().filter(|block| block.state != BlockState::Free) {
+                let pending = block.state == BlockState::PendingFree;
+                let known = if pending { &self.pending } else { &self.live };
+                if !known.contains_key(&block.addr) {
+                    let (stream, owner) =
+                        (rank(self.streams, segment.stream), self.ownership.of_pool(segment.pool));
+                    let request = Request { size: block.requested, stream, owner };
+                    let id = self.allocation(block.addr, request, None);
+                    self.early.push(EarlyAlloc { id, length: Some(block.size), pending });
+                }
             }
         }
     }

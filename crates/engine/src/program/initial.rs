@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use oomph_trace::{Action, Addr, Block, BlockState, Bytes, Event, Snapshot, Stream, Trace};
+use oomph_trace::{Action, Addr, Bytes, Event, EventIdx, Stream, Trace};
 
 use super::ownership::Ownership;
-use super::{AllocId, Assumptions, GuessedLength};
+use super::{AllocId, Allocation, GuessedLength, Source, shrinks};
 use crate::torch::block::{OwnerIdx, State, StreamIdx};
-use crate::torch::options::Options;
-use crate::torch::profile::Profile;
-use crate::torch::rounding::{self, ABSURD, SMALL_LIMIT, SMALL_SEGMENT};
+use crate::torch::rounding::{ABSURD, SMALL_LIMIT, SMALL_SEGMENT};
 use crate::torch::{SeedBlock, SeedSegment};
 
 /// No expandable segment reserves more address space: 9/8 of the largest cards.
@@ -18,19 +16,28 @@ const LARGEST_SPACE: Bytes = Bytes::gib(128);
 /// An allocation that existed before the first event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EarlyAlloc {
-    pub(super) alloc: AllocId,
-    pub(super) addr: Addr,
-    pub(super) requested: Bytes,
+    pub(super) id: AllocId,
     /// The block's length, where it still exists at the end.
-    pub(super) size: Option<Bytes>,
+    pub(super) length: Option<Bytes>,
+    /// Whether the program had given it back already.
     pub(super) pending: bool,
-    /// The event that frees it; past the last one where none does.
-    pub(super) freed_at: usize,
+}
+
+/// What a replay starts from.
+#[derive(Debug, Default)]
+pub(super) struct Start {
+    pub(super) seeds: Vec<SeedSegment>,
+    /// The allocations in the seeds, in order.
+    pub(super) allocs: Vec<AllocId>,
+    /// The blocks among them whose length is a guess.
+    pub(super) guesses: Vec<GuessedLength>,
+    /// How many allocations lie in no segment.
+    pub(super) outside: usize,
 }
 
 /// A range held from the driver.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct Range {
     size: Bytes,
     stream: Stream,
     owner: OwnerIdx,
@@ -39,42 +46,31 @@ struct Run {
 }
 
 /// Ranges held from the driver before the first event, by address.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Held(BTreeMap<Addr, Run>);
+#[derive(Clone, Debug)]
+pub(super) struct Holdings(BTreeMap<Addr, Range>);
 
-impl Held {
-    /// Undoes the driver calls of `trace`, last first.
-    pub(super) fn before(snapshot: &Snapshot, trace: &Trace, ownership: &Ownership) -> Held {
-        let mut held = Held::default();
-        for segment in &trace.segments {
-            let run = Run {
-                size: segment.size,
-                stream: segment.stream,
-                owner: ownership.of_pool(snapshot.pool_id(segment.pool)),
-                small: segment.small,
-                expandable: segment.expandable,
-            };
-            held.0.insert(segment.addr, run);
-        }
+impl Holdings {
+    /// Undoes the driver calls of the trace, last first.
+    pub(super) fn before(trace: &Trace, ownership: &Ownership) -> Holdings {
+        let finally = trace.segments.iter().map(|segment| {
+            let (size, stream, owner) = (segment.size, segment.stream, ownership.of_pool(segment.pool));
+            (
+                segment.addr,
+                Range { size, stream, owner, small: segment.small, expandable: segment.expandable },
+            )
+        });
+        let mut held = Holdings(finally.collect());
         let unmaps = trace.events.iter().any(|event| event.action == Action::SegmentUnmap);
         let sizes = if unmaps { placed_sizes(trace) } else { Vec::new() };
         for (index, event) in trace.events.iter().enumerate().rev() {
-            match event.action {
-                Action::SegmentAlloc => {
-                    held.0.remove(&event.addr);
-                }
-                Action::SegmentMap => held.cut(event.addr, event.size),
-                Action::SegmentFree | Action::SegmentUnmap => {
-                    let run = Run {
-                        size: event.size,
-                        stream: event.stream,
-                        owner: ownership.of_event(index),
-                        small: is_small(event, &sizes),
-                        expandable: event.action == Action::SegmentUnmap,
-                    };
-                    held.add(event.addr, run);
-                }
-                _ => {}
+            if event.action == Action::SegmentAlloc {
+                held.0.remove(&event.addr);
+            } else if event.action == Action::SegmentMap {
+                held.cut(event.addr, event.size);
+            } else if shrinks(event.action) {
+                let (size, stream, owner) = (event.size, event.stream, ownership.of_event(index));
+                let (small, expandable) = (is_small(event, &sizes), event.action == Action::SegmentUnmap);
+                held.add(event.addr, Range { size, stream, owner, small, expandable });
             }
         }
         held.drop_contradictions();
@@ -85,10 +81,10 @@ impl Held {
     /// exceeds all memory there is. An honest recording that is whole has none of these.
     fn drop_contradictions(&mut self) {
         let (mut end, mut total) = (Addr(0), Bytes::ZERO);
-        self.0.retain(|addr, run| {
-            let keeps = *addr >= end && run.size > Bytes::ZERO && total + run.size <= ABSURD;
+        self.0.retain(|addr, range| {
+            let keeps = *addr >= end && range.size > Bytes::ZERO && total + range.size <= ABSURD;
             if keeps {
-                (end, total) = (addr.offset(run.size), total + run.size);
+                (end, total) = (addr.offset(range.size), total + range.size);
             }
             keeps
         });
@@ -96,109 +92,113 @@ impl Held {
 
     /// All of it.
     pub(super) fn total(&self) -> Bytes {
-        self.0.values().map(|run| run.size).sum()
+        self.0.values().map(|range| range.size).sum()
     }
 
     /// The streams it serves.
     pub(super) fn streams(&self) -> impl Iterator<Item = Stream> {
-        self.0.values().map(|run| run.stream)
+        self.0.values().map(|range| range.stream)
     }
 
-    fn containing(&self, addr: Addr) -> Option<(Addr, Run)> {
-        let (start, run) = self.0.range(..=addr).next_back()?;
-        (addr.0 - start.0 < run.size.0).then_some((*start, *run))
-    }
-
-    /// Takes a range away, out of the middle of a run if need be.
+    /// Takes a range away, out of the middle of another if need be.
     fn cut(&mut self, addr: Addr, size: Bytes) {
-        let Some((start, run)) = self.containing(addr) else { return };
+        let around = self.0.range(..=addr).next_back().map(|(start, range)| (*start, *range));
+        let Some((start, range)) = around.filter(|(start, range)| addr.0 - start.0 < range.size.0) else {
+            return;
+        };
         self.0.remove(&start);
         let before = Bytes(addr.0 - start.0);
         if before > Bytes::ZERO {
-            self.0.insert(start, Run { size: before, ..run });
+            self.0.insert(start, Range { size: before, ..range });
         }
-        let after = run.size.saturating_sub(before + size);
+        let after = range.size.saturating_sub(before + size);
         if after > Bytes::ZERO {
-            self.0.insert(addr.offset(size), Run { size: after, ..run });
+            self.0.insert(addr.offset(size), Range { size: after, ..range });
         }
     }
 
-    /// Puts a range back; a mapped one joins the runs it touches, whose class it shares.
-    fn add(&mut self, addr: Addr, mut run: Run) {
+    /// Puts a range back; a mapped one joins those it touches, whose class it shares.
+    fn add(&mut self, addr: Addr, mut range: Range) {
         let mut start = addr;
-        if run.expandable {
-            let below = self.0.range(..addr).next_back().map(|(at, run)| (*at, *run));
+        if range.expandable {
+            let below = self.0.range(..addr).next_back().map(|(at, below)| (*at, *below));
             if let Some((at, below)) =
                 below.filter(|(at, below)| below.expandable && at.offset(below.size) == addr)
             {
-                self.0.remove(&at);
                 start = at;
-                run = Run { size: below.size + run.size, ..below };
+                range = Range { size: below.size + range.size, ..below };
             }
-            let end = start.offset(run.size);
+            let end = start.offset(range.size);
             if let Some(above) = self.0.get(&end).copied().filter(|above| above.expandable) {
                 self.0.remove(&end);
-                run = Run { size: run.size + above.size, ..above };
+                range = Range { size: range.size + above.size, ..above };
             }
         }
-        self.0.insert(start, run);
+        self.0.insert(start, range);
     }
 
-    /// The seeds of a replay and the allocations in them; whose lengths are guesses; how many allocations lie nowhere.
-    pub(super) fn into_seeds(
+    /// Places the allocations that were there before the first event in these ranges.
+    pub(super) fn into_start(
         self,
-        trace: &Trace,
+        source: &Source<'_>,
         mut early: Vec<EarlyAlloc>,
+        allocations: &[Allocation],
         rank: impl Fn(Stream) -> StreamIdx,
-        options: &Options,
-        profile: &Profile,
-        assumptions: &Assumptions,
-    ) -> (Vec<SeedSegment>, Vec<AllocId>, Vec<GuessedLength>, usize) {
-        early.sort_by_key(|alloc| alloc.addr);
-        let starts = if early.is_empty() { Vec::new() } else { placements(trace) };
-        let mapped = if self.0.values().any(|run| run.expandable) { mapped(trace) } else { Vec::new() };
+    ) -> Start {
+        let addr_of = |alloc: &EarlyAlloc| allocations[alloc.id.index()].addr;
+        early.sort_by_key(addr_of);
+        let mut starts: Vec<(Addr, EventIdx)> = Vec::new();
+        if !early.is_empty() {
+            starts.extend(allocations.iter().filter_map(|found| Some((found.addr, found.born()?))));
+            starts.sort_unstable();
+        }
+        let maps = self.0.values().any(|range| range.expandable);
+        let mapped = if maps { mapped(source.trace) } else { Vec::new() };
         let mut early = early.into_iter().peekable();
-        let (mut seeds, mut allocs) = (Vec::new(), Vec::new());
-        let (mut guessed, mut outside) = (Vec::new(), 0);
-        for (start, run) in self.0 {
-            let end = start.offset(run.size);
+        let mut found = Start::default();
+        for (start, range) in self.0 {
+            let end = start.offset(range.size);
             let mut members = Vec::new();
-            while let Some(alloc) = early.next_if(|alloc| alloc.addr < end) {
-                if alloc.addr < start { outside += 1 } else { members.push(alloc) }
+            while let Some(alloc) = early.next_if(|alloc| addr_of(alloc) < end) {
+                if addr_of(&alloc) < start { found.outside += 1 } else { members.push(alloc) }
             }
             let mut blocks = Vec::new();
             let mut at = start;
             for (place, alloc) in members.iter().enumerate() {
-                let limit = members.get(place + 1).map_or(end, |next| next.addr);
-                let room = Bytes(limit.0 - alloc.addr.0);
-                if alloc.addr < at || room == Bytes::ZERO {
-                    outside += 1;
+                let allocation = &allocations[alloc.id.index()];
+                let addr = allocation.addr;
+                let room = Bytes(members.get(place + 1).map_or(end, addr_of).0 - addr.0);
+                if addr < at || room == Bytes::ZERO {
+                    found.outside += 1;
                     continue;
                 }
-                push_free(&mut blocks, Bytes(alloc.addr.0 - at.0));
-                let (least, is_guess) = block_length(alloc, room, &run, &starts, options, profile);
-                let size = assumptions.lengths.get(&alloc.addr).map_or(least, |assumed| (*assumed).min(room));
+                push_free(&mut blocks, Bytes(addr.0 - at.0));
+                let certain = alloc.length.map(|length| (length.min(room), false));
+                let (least, is_guess) =
+                    certain.unwrap_or_else(|| block_length(source, allocation, room, &range, &starts));
+                let assumed = source.assumptions.lengths.get(&addr);
+                let size = assumed.map_or(least, |assumed| (*assumed).min(room));
                 if is_guess {
-                    guessed.push(GuessedLength { addr: alloc.addr, least, size, room });
+                    found.guesses.push(GuessedLength { addr, least, size, room });
                 }
                 let state = if alloc.pending { State::PendingFree } else { State::Allocated };
-                blocks.push(SeedBlock { size, requested: alloc.requested.min(size), state });
-                allocs.push(alloc.alloc);
-                at = alloc.addr.offset(size);
+                blocks.push(SeedBlock { size, requested: allocation.size.min(size), state });
+                found.allocs.push(alloc.id);
+                at = addr.offset(size);
             }
             push_free(&mut blocks, Bytes(end.0 - at.0));
-            seeds.push(SeedSegment {
+            found.seeds.push(SeedSegment {
                 addr: start,
-                stream: rank(run.stream),
-                owner: run.owner,
-                small: run.small,
-                expandable: run.expandable,
-                space: if run.expandable { lowest_mapped(&mapped, start, &run) } else { start },
+                stream: rank(range.stream),
+                owner: range.owner,
+                small: range.small,
+                expandable: range.expandable,
+                space: if range.expandable { lowest_mapped(&mapped, start, &range) } else { start },
                 blocks,
             });
         }
-        outside += early.count();
-        (seeds, allocs, guessed, outside)
+        found.outside += early.count();
+        found
     }
 }
 
@@ -206,31 +206,28 @@ impl Held {
 ///
 /// Small and expandable blocks are cut exactly. A large block keeps a rest of up to 1 MiB, and no free block in a
 /// large pool is that small, so a short gap above belongs to it. In a longer gap, whatever is placed there first
-/// while the block lives, is placed at its end; if nothing is, its end cannot be seen.
+/// while the block lives, is placed at its end; if nothing is, its end cannot be seen. `starts`: where allocations were
+/// placed and by which event, by address.
 fn block_length(
-    alloc: &EarlyAlloc,
+    source: &Source<'_>,
+    allocation: &Allocation,
     room: Bytes,
-    run: &Run,
-    starts: &[(Addr, usize)],
-    options: &Options,
-    profile: &Profile,
+    range: &Range,
+    starts: &[(Addr, EventIdx)],
 ) -> (Bytes, bool) {
-    if let Some(size) = alloc.size {
-        return (size.min(room), false);
-    }
-    let size = rounding::block_size(alloc.requested, &options.roundup_power2_divisions, profile).min(room);
-    if run.small || run.expandable {
+    let size = source.options.block_size(allocation.size, source.profile).min(room);
+    if range.small || range.expandable {
         return (size, false);
     }
-    let gap = room - size;
-    if options.max_split_size.is_some_and(|max| size >= max) || gap <= SMALL_LIMIT {
+    if source.options.max_split_size.is_some_and(|max| size >= max) || room - size <= SMALL_LIMIT {
         return (room, false);
     }
-    let (from, to) = (alloc.addr.offset(size), alloc.addr.offset(size + SMALL_LIMIT));
+    let (from, to) = (allocation.addr.offset(size), allocation.addr.offset(size + SMALL_LIMIT));
     let first = starts.partition_point(|(addr, _)| *addr < from);
-    let near = starts[first..].iter().take_while(|(addr, _)| *addr <= to);
-    let end = near.filter(|(_, event)| *event < alloc.freed_at).map(|(addr, _)| *addr).next();
-    match end.and_then(|end| end.distance_from(alloc.addr)) {
+    let mut near = starts[first..].iter().take_while(|(addr, _)| *addr <= to);
+    let lives_at = |event: EventIdx| allocation.freed().is_none_or(|freed| event < freed);
+    let end = near.find(|(_, event)| lives_at(*event)).map(|(addr, _)| *addr);
+    match end.and_then(|end| end.distance_from(allocation.addr)) {
         Some(seen) => (seen, false),
         None => (size, true),
     }
@@ -239,12 +236,9 @@ fn block_length(
 /// Whether what is given back here served small requests. Whole segments tell by their size, mapped runs by what lay
 /// in them.
 fn is_small(event: &Event, sizes: &[(Addr, Bytes)]) -> bool {
-    if event.action == Action::SegmentFree {
-        return event.size == SMALL_SEGMENT;
-    }
-    let end = event.addr.offset(event.size);
     let first = sizes.partition_point(|(addr, _)| *addr < event.addr);
-    match sizes.get(first).filter(|(addr, _)| *addr < end) {
+    let inside = sizes.get(first).filter(|(addr, _)| *addr < event.addr.offset(event.size));
+    match inside.filter(|_| event.action != Action::SegmentFree) {
         Some((_, size)) => *size <= SMALL_LIMIT,
         None => event.size == SMALL_SEGMENT,
     }
@@ -261,10 +255,10 @@ fn mapped(trace: &Trace) -> Vec<(Stream, bool, Addr)> {
 
 /// Where the address space around a mapped run begins, as far as the trace shows it: the lowest address at which
 /// pages are mapped for the same stream and class, within what one segment can reserve.
-fn lowest_mapped(mapped: &[(Stream, bool, Addr)], start: Addr, run: &Run) -> Addr {
+fn lowest_mapped(mapped: &[(Stream, bool, Addr)], start: Addr, range: &Range) -> Addr {
     let furthest = Addr(start.0.saturating_sub(LARGEST_SPACE.0 - 1));
-    let first = mapped.partition_point(|entry| *entry < (run.stream, run.small, furthest));
-    let found = mapped.get(first).filter(|entry| **entry < (run.stream, run.small, start));
+    let first = mapped.partition_point(|entry| *entry < (range.stream, range.small, furthest));
+    let found = mapped.get(first).filter(|entry| **entry < (range.stream, range.small, start));
     found.map_or(start, |(_, _, addr)| *addr)
 }
 
@@ -273,27 +267,14 @@ fn placed_sizes(trace: &Trace) -> Vec<(Addr, Bytes)> {
     let placed = |event: &&Event| {
         matches!(event.action, Action::Alloc | Action::FreeRequested | Action::FreeCompleted)
     };
-    let mut sizes: Vec<(Addr, Bytes)> =
+    let mut sizes: Vec<_> =
         trace.events.iter().filter(placed).map(|event| (event.addr, event.size)).collect();
     sizes.sort_unstable();
     sizes
-}
-
-/// Where allocations were placed, and by which event; by address.
-fn placements(trace: &Trace) -> Vec<(Addr, usize)> {
-    let allocs = trace.events.iter().enumerate().filter(|(_, event)| event.action == Action::Alloc);
-    let mut starts: Vec<(Addr, usize)> = allocs.map(|(index, event)| (event.addr, index)).collect();
-    starts.sort_unstable();
-    starts
 }
 
 fn push_free(blocks: &mut Vec<SeedBlock>, size: Bytes) {
     if size > Bytes::ZERO {
         blocks.push(SeedBlock { size, requested: Bytes::ZERO, state: State::Free });
     }
-}
-
-/// The active blocks of the final segments.
-pub(super) fn active_blocks(trace: &Trace) -> impl Iterator<Item = &Block> {
-    trace.segments.iter().flat_map(|segment| &segment.blocks).filter(|block| block.state != BlockState::Free)
 }

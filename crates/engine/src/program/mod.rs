@@ -2,39 +2,104 @@
 //!
 //! The recorded calls of the driver are left out, since another allocator would make others; what the recording does
 //! not say (a call of `empty_cache`, the owner of a pool, what was held before it began) is inferred here, once.
+//!
+//! In reading order: an allocation, the memory limit, how doubtful parts are read; then what the program is made of:
+//! whose each pool is, runs of driver calls, what was held at the start, and the pass over the events.
 
-mod assume;
-mod build;
-mod groups;
-mod initial;
+mod allocation;
+
 mod limit;
+
+mod assumptions;
+
 mod ownership;
 
-use oomph_trace::{Action, Addr, Bytes, EventIdx, PoolId, Stream};
+mod groups;
 
-use crate::torch::SeedSegment;
-use crate::torch::block::{OwnerIdx, StreamIdx};
+mod initial;
 
-pub use assume::Assumptions;
+mod build;
+
+use oomph_trace::{Action, Addr, Bytes, EventIdx, PoolId, Snapshot, Stream, Trace};
+
+use crate::torch::block::OwnerIdx;
+use crate::torch::options::Options;
+use crate::torch::profile::Profile;
+use crate::torch::{Request, SeedSegment};
+
+pub use allocation::{AllocId, Allocation};
+pub(crate) use assumptions::{Assumptions, GuessedLength, OpenQuestions, UnownedSegment};
 pub use limit::{LimitBounds, Refusal};
 
-/// One granted request; addresses are reused, this is not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AllocId(pub u32);
+/// The program of one device.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What the job did, in order of the events.
+    pub ops: Vec<Op>,
+    /// The requests that were granted, by id. Those within the recording are in order of their births.
+    pub allocations: Vec<Allocation>,
+    /// The requests that the recording refused, in order.
+    pub failures: Vec<FailedRequest>,
+    /// The streams by rank.
+    pub streams: Vec<Stream>,
+    /// The owners; the first is the default one.
+    pub owners: Vec<OwnerInfo>,
+    /// What was held before the first event, by address.
+    pub initial: Vec<SeedSegment>,
+    /// The allocations in `initial`: those of its blocks that are not free, in order.
+    pub initial_allocs: Vec<AllocId>,
+    /// Whether the recording shows everything.
+    pub origin: Origin,
+    /// The recorded calls of the driver.
+    pub driver: Vec<DriverCall>,
+    /// What the recording tells about the memory limit.
+    pub limit: LimitBounds,
+    /// What nothing tells.
+    pub unknown: Vec<Unknown>,
+    /// Readings that another one could replace.
+    pub(crate) open: OpenQuestions,
+}
+
+impl Program {
+    /// The allocations that were made within the recording, in order, and the events that granted them.
+    pub fn births(&self) -> impl DoubleEndedIterator<Item = (EventIdx, AllocId, &Allocation)> {
+        let numbered = self.allocations.iter().enumerate();
+        numbered.filter_map(|(id, allocation)| Some((allocation.born()?, AllocId(id as u32), allocation)))
+    }
+
+    /// What an operation asks for; `None` where it is not a request.
+    pub fn request(&self, op: Op) -> Option<Request> {
+        match op.kind {
+            OpKind::Alloc(id) => Some(self.allocations[id.index()].request()),
+            OpKind::AllocFailed(place) => Some(self.failures[place as usize].request),
+            _ => None,
+        }
+    }
+
+    /// Births and deaths of allocations in order, those of allocations from before the start included.
+    pub fn changes(&self) -> impl Iterator<Item = (EventIdx, Change, AllocId)> {
+        self.ops.iter().filter_map(|op| match op.kind {
+            OpKind::Alloc(id) => Some((op.event, Change::Birth, id)),
+            OpKind::Free(id) | OpKind::Complete(id) => Some((op.event, Change::Death, id)),
+            _ => None,
+        })
+    }
+}
+
+/// What becomes of an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// Its request is granted.
+    Birth,
+    /// Its memory may serve others.
+    Death,
+}
 
 /// One thing the job did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// What was asked for, where something was.
-    pub size: Bytes,
     /// The event it stems from. Driver calls between the previous operation's event and this one belong to it.
     pub event: EventIdx,
-    /// The allocation it is about.
-    pub alloc: AllocId,
-    /// The stream asked for.
-    pub stream: StreamIdx,
-    /// The owner asked for, or abandoned.
-    pub owner: OwnerIdx,
     /// What was done.
     pub kind: OpKind,
 }
@@ -43,21 +108,30 @@ pub struct Op {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpKind {
     /// A request that the recording granted.
-    Alloc,
-    /// A request that the recording refused.
-    AllocFailed,
+    Alloc(AllocId),
+    /// A request that the recording refused, by its place in [`Program::failures`].
+    AllocFailed(u32),
     /// A free with nothing to wait for.
-    Free,
+    Free(AllocId),
     /// A free that waits for another stream.
-    FreeLater,
+    FreeLater(AllocId),
     /// The wait is over.
-    Complete,
+    Complete(AllocId),
     /// `empty_cache()`, seen from its effect.
     EmptyCache,
     /// The last user of a private pool is gone, seen from the release of its segments.
-    Abandon,
+    Abandon(OwnerIdx),
     /// A `MemPool` ended: its own cache is released, nothing else.
-    EmptyPool,
+    EmptyPool(OwnerIdx),
+}
+
+/// A request that the recording refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedRequest {
+    /// The event.
+    pub event: EventIdx,
+    /// What was asked for.
+    pub request: Request,
 }
 
 /// Whether the recording shows everything from the start.
@@ -106,64 +180,18 @@ pub struct OwnerInfo {
     pub captures: bool,
 }
 
-/// The program of one device.
-#[derive(Clone, Debug)]
-pub struct Program {
-    /// What the job did, in order of the events.
-    pub ops: Vec<Op>,
-    /// How many allocations there are, those before the start included.
-    pub allocs: u32,
-    /// The streams by rank.
-    pub streams: Vec<Stream>,
-    /// The owners; the first is the default one.
-    pub owners: Vec<OwnerInfo>,
-    /// What was held before the first event, by address.
-    pub initial: Vec<SeedSegment>,
-    /// The allocations in `initial`: those of its blocks that are not free, in order.
-    pub initial_allocs: Vec<AllocId>,
-    /// Whether the recording shows everything.
-    pub origin: Origin,
-    /// The recorded calls of the driver.
-    pub driver: Vec<DriverCall>,
-    /// What the recording tells about the memory limit.
-    pub limit: LimitBounds,
-    /// What nothing tells.
-    pub unknown: Vec<Unknown>,
-    /// Readings that another one could replace.
-    pub(crate) open: OpenQuestions,
-}
-
-/// Where the recording can be read in more than one way.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct OpenQuestions {
-    /// Releases that may be a call of `empty_cache` or pressure, as first event and end of the run.
-    pub(crate) releases: Vec<(usize, usize)>,
-    /// Segments that were given back before the end, whose owner nothing tells; in the order of their ends.
-    pub(crate) segments: Vec<UnownedSegment>,
-    /// Blocks in use before the first event whose length is a guess.
-    pub(crate) lengths: Vec<GuessedLength>,
-}
-
-/// A segment whose owner nothing tells.
+/// What a program is read from: one trace of a snapshot and the settings it ran under.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UnownedSegment {
-    /// The event that made it.
-    pub(crate) born: usize,
-    /// The event that gave it back.
-    pub(crate) died: usize,
-    pub(crate) addr: Addr,
-    pub(crate) size: Bytes,
-    pub(crate) stream: Stream,
+pub(crate) struct Source<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) trace: &'a Trace,
+    pub(crate) options: &'a Options,
+    pub(crate) profile: &'a Profile,
+    /// What decides where the trace can be read in more than one way.
+    pub(crate) assumptions: &'a Assumptions,
 }
 
-/// A block whose length is a guess.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GuessedLength {
-    pub(crate) addr: Addr,
-    /// The least it can be.
-    pub(crate) least: Bytes,
-    /// As guessed.
-    pub(crate) size: Bytes,
-    /// Up to the next block in use.
-    pub(crate) room: Bytes,
+/// Whether a call of the driver gives memory back.
+pub(crate) fn shrinks(action: Action) -> bool {
+    matches!(action, Action::SegmentFree | Action::SegmentUnmap)
 }

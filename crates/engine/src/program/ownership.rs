@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use oomph_trace::{Action, Addr, Bytes, Event, PoolId, Snapshot, Trace};
+use oomph_trace::{Action, Addr, Bytes, Event, PoolId, PoolIdx, Trace};
 use rustc_hash::FxHashMap;
 
-use super::{Assumptions, OwnerInfo, UnownedSegment};
+use super::{OwnerInfo, Source, UnownedSegment, shrinks};
 use crate::torch::block::OwnerIdx;
 
 /// The owners of a trace and of each of its events.
@@ -17,120 +17,92 @@ pub(super) struct Ownership {
     pub(super) owners: Vec<OwnerInfo>,
     /// By event; empty where there is only the default owner.
     of_event: Vec<OwnerIdx>,
-    by_pool: FxHashMap<PoolId, OwnerIdx>,
+    /// By the pool's place in the snapshot.
+    of_pool: Vec<OwnerIdx>,
     /// Segments whose owner nothing tells.
     pub(super) unowned: Vec<UnownedSegment>,
 }
 
 impl Ownership {
+    pub(super) fn read(source: &Source<'_>) -> Ownership {
+        let Source { snapshot, trace, assumptions, .. } = source;
+        // Up to PyTorch 2.12 every pool scope counts as a capture.
+        let captures_all = source.profile.pool_scope_blocks_release;
+        let of_segments = trace.segments.iter().map(|segment| segment.pool);
+        let of_events = trace.events.iter().filter_map(|event| event.pool);
+        let mut pools: Vec<PoolId> =
+            of_segments.chain(of_events).map(|pool| snapshot.pool_id(pool)).collect();
+        pools.sort_unstable();
+        pools.dedup();
+        pools.retain(|id| *id != PoolId::DEFAULT);
+        let owner_of =
+            |id: &PoolId| pools.binary_search(id).map_or(OwnerIdx::DEFAULT, |n| OwnerIdx(n as u16 + 1));
+        let of_pool: Vec<OwnerIdx> = snapshot.pools.iter().map(owner_of).collect();
+        let mut owners = vec![OwnerInfo { id: PoolId::DEFAULT, captures: false }];
+        // Pools of graphs are (n, 0); those of `MemPool` are (0, n) and capture nothing.
+        owners.extend(pools.iter().map(|id| OwnerInfo { id: *id, captures: captures_all || id.1 == 0 }));
+        let named = owners.len();
+        // The names of assumed pools are lost; (n, n) is a name that PyTorch gives to none.
+        let lost = 1..=assumptions.next_pool() as u64;
+        owners.extend(lost.map(|n| OwnerInfo { id: PoolId(n, n), captures: captures_all }));
+        let given_back = segments_given_back(trace);
+        let of_event = if owners.len() > 1 {
+            let assumed = |segment: &UnownedSegment| {
+                let pool = assumptions.private.get(&segment.born)?;
+                Some((segment.died, OwnerIdx((named + pool) as u16)))
+            };
+            attribute(trace, &of_pool, &given_back.iter().filter_map(assumed).collect())
+        } else {
+            Vec::new()
+        };
+        let told = trace.events.iter().any(|event| event.pool.is_some());
+        Ownership { owners, of_event, of_pool, unowned: if told { Vec::new() } else { given_back } }
+    }
+
     pub(super) fn of_event(&self, index: usize) -> OwnerIdx {
         self.of_event.get(index).copied().unwrap_or(OwnerIdx::DEFAULT)
     }
 
-    pub(super) fn of_pool(&self, pool: PoolId) -> OwnerIdx {
-        self.by_pool.get(&pool).copied().unwrap_or(OwnerIdx::DEFAULT)
-    }
-}
-
-/// `captures_all`: every pool scope counts as a capture (up to PyTorch 2.12).
-pub(super) fn read(
-    snapshot: &Snapshot,
-    trace: &Trace,
-    captures_all: bool,
-    assumptions: &Assumptions,
-) -> Ownership {
-    let mut ownership = Ownership {
-        owners: vec![OwnerInfo { id: PoolId::DEFAULT, captures: false }],
-        of_event: Vec::new(),
-        by_pool: FxHashMap::from_iter([(PoolId::DEFAULT, OwnerIdx::DEFAULT)]),
-        unowned: Vec::new(),
-    };
-    let of_segments = trace.segments.iter().map(|segment| segment.pool);
-    let of_events = trace.events.iter().filter_map(|event| event.pool);
-    let mut pools: Vec<PoolId> = of_segments.chain(of_events).map(|pool| snapshot.pool_id(pool)).collect();
-    pools.sort_unstable();
-    pools.dedup();
-    for id in pools.into_iter().filter(|id| *id != PoolId::DEFAULT) {
-        ownership.by_pool.insert(id, OwnerIdx(ownership.owners.len() as u16));
-        // Pools of graphs are (n, 0); those of `MemPool` are (0, n) and capture nothing.
-        ownership.owners.push(OwnerInfo { id, captures: captures_all || id.1 == 0 });
-    }
-    let named = ownership.owners.len();
-    let assumed = assumptions.private.values().max().map_or(0, |last| last + 1);
-    // Their names are lost with them; these are made up, and say so by being no name PyTorch gives.
-    let lost = (1..=assumed as u64).map(|n| OwnerInfo { id: PoolId(n, n), captures: captures_all });
-    ownership.owners.extend(lost);
-    if !ownership.by_events(trace) {
-        ownership.unowned = unowned_segments(trace);
-    }
-    if ownership.owners.len() > 1 {
-        let assumed =
-            |born: usize| assumptions.private.get(&born).map(|pool| OwnerIdx((named + pool) as u16));
-        ownership.of_event = attribute(snapshot, trace, &ownership.by_pool, &assumed);
-    }
-    ownership
-}
-
-impl Ownership {
-    /// Whether the events themselves name their pools.
-    fn by_events(&self, trace: &Trace) -> bool {
-        trace.events.iter().any(|event| event.pool.is_some())
+    pub(super) fn of_pool(&self, pool: PoolIdx) -> OwnerIdx {
+        self.of_pool[usize::from(pool.0)]
     }
 }
 
 /// The segments that were made and given back within the trace.
-fn unowned_segments(trace: &Trace) -> Vec<UnownedSegment> {
+fn segments_given_back(trace: &Trace) -> Vec<UnownedSegment> {
     let mut born: FxHashMap<Addr, usize> = FxHashMap::default();
-    let mut unowned = Vec::new();
-    for (index, event) in trace.events.iter().enumerate() {
-        match event.action {
-            Action::SegmentAlloc => {
-                born.insert(event.addr, index);
-            }
-            Action::SegmentFree => {
-                if let Some(born) = born.remove(&event.addr) {
-                    let Event { addr, size, stream, .. } = *event;
-                    unowned.push(UnownedSegment { born, died: index, addr, size, stream });
-                }
-            }
-            _ => {}
+    let mut segments = Vec::new();
+    for (died, event) in trace.events.iter().enumerate() {
+        let Event { addr, size, stream, .. } = *event;
+        if event.action == Action::SegmentAlloc {
+            born.insert(addr, died);
+        } else if event.action == Action::SegmentFree
+            && let Some(born) = born.remove(&addr)
+        {
+            segments.push(UnownedSegment { born, died, addr, size, stream });
         }
     }
-    unowned
+    segments
 }
 
 /// Walks the events backwards from the final segments, so that each address is seen in the segment of its time.
-fn attribute(
-    snapshot: &Snapshot,
-    trace: &Trace,
-    by_pool: &FxHashMap<PoolId, OwnerIdx>,
-    assumed: &dyn Fn(usize) -> Option<OwnerIdx>,
-) -> Vec<OwnerIdx> {
-    let owner_of = |pool| by_pool.get(&snapshot.pool_id(pool)).copied().unwrap_or(OwnerIdx::DEFAULT);
-    let mut held: BTreeMap<Addr, (Bytes, OwnerIdx)> = BTreeMap::new();
-    for segment in &trace.segments {
-        held.insert(segment.addr, (segment.size, owner_of(segment.pool)));
-    }
-    let given_back: FxHashMap<usize, OwnerIdx> = unowned_segments(trace)
-        .into_iter()
-        .filter_map(|segment| Some((segment.died, assumed(segment.born)?)))
-        .collect();
+/// `assumed`: the owners of segments by the event that gave them back.
+fn attribute(trace: &Trace, of_pool: &[OwnerIdx], assumed: &FxHashMap<usize, OwnerIdx>) -> Vec<OwnerIdx> {
+    let owner_of = |pool: PoolIdx| of_pool[usize::from(pool.0)];
+    let finally = trace.segments.iter();
+    let mut held: BTreeMap<Addr, (Bytes, OwnerIdx)> =
+        finally.map(|segment| (segment.addr, (segment.size, owner_of(segment.pool)))).collect();
     let mut owners = vec![OwnerIdx::DEFAULT; trace.events.len()];
     for (index, event) in trace.events.iter().enumerate().rev() {
         let around = held.range(..=event.addr).next_back();
         let inside =
             around.filter(|(addr, (size, _))| event.addr.0 - addr.0 < size.0).map(|(_, (_, owner))| *owner);
-        let named = event.pool.map(owner_of).or_else(|| given_back.get(&index).copied());
-        let owner = named.or(inside).unwrap_or_default();
-        owners[index] = owner;
-        match event.action {
-            Action::SegmentFree | Action::SegmentUnmap => {
-                held.insert(event.addr, (event.size, owner));
-            }
-            Action::SegmentAlloc => {
-                held.remove(&event.addr);
-            }
-            _ => {}
+        let named = event.pool.map(owner_of).or_else(|| assumed.get(&index).copied());
+        owners[index] = named.or(inside).unwrap_or_default();
+        if shrinks(event.action) {
+            held.insert(event.addr, (event.size, owners[index]));
+        } else if event.action == Action::SegmentAlloc {
+            held.remove(&event.addr);
         }
     }
     owners

@@ -67,6 +67,28 @@ pub struct Block {
     pub(crate) searches_at_insert: u64,
 }
 
+impl Block {
+    /// A free block without neighbours.
+    pub(crate) fn free(addr: Addr, size: Bytes, segment: SegmentId) -> Block {
+        Block {
+            addr,
+            size,
+            requested: Bytes::ZERO,
+            prev: None,
+            next: None,
+            segment,
+            state: State::Free,
+            registered: 0,
+            searches_at_insert: 0,
+        }
+    }
+
+    /// Unmapped address space without neighbours.
+    pub(crate) fn unmapped(addr: Addr, size: Bytes, segment: SegmentId) -> Block {
+        Block { state: State::Unmapped, ..Block::free(addr, size, segment) }
+    }
+}
+
 /// How a segment is backed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backing {

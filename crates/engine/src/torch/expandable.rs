@@ -2,7 +2,7 @@
 
 use oomph_trace::{Addr, Bytes};
 
-use super::block::{Backing, Block, BlockId, Segment, State};
+use super::block::{Backing, Block, BlockId, State};
 use super::options::Reserve;
 use super::rounding::SMALL_SEGMENT;
 use super::{Search, Torch};
@@ -55,16 +55,8 @@ impl<D: Device> Torch<D> {
             return None;
         }
         let addr = self.device.reserve(size)?;
-        let segment = self.segments.add(Segment {
-            addr,
-            size,
-            stream: search.stream,
-            owner: search.owner,
-            small: search.small,
-            backing: Backing::Expandable { page },
-            registered: 0,
-        });
-        let block = self.blocks.add(Block { state: State::Unmapped, ..Block::free(addr, size, segment) });
+        let segment = self.segments.add(search.segment_at(addr, size, Backing::Expandable { page }));
+        let block = self.blocks.add(Block::unmapped(addr, size, segment));
         self.insert_unmapped(block);
         Some(block)
     }
@@ -99,14 +91,9 @@ impl<D: Device> Torch<D> {
         entry.state = State::Free;
         if size < unmapped.size {
             entry.size = size;
-            let rest = self.insert_between(
-                Some(block),
-                unmapped.next,
-                Block {
-                    state: State::Unmapped,
-                    ..Block::free(unmapped.addr.offset(size), unmapped.size - size, unmapped.segment)
-                },
-            );
+            let rest = unmapped.addr.offset(size);
+            let rest = Block::unmapped(rest, unmapped.size - size, unmapped.segment);
+            let rest = self.insert_between(Some(block), unmapped.next, rest);
             self.insert_unmapped(rest);
         }
         self.merge_neighbours(block);
@@ -118,19 +105,11 @@ impl<D: Device> Torch<D> {
     /// Unmaps the whole pages inside a free block; what shares a page with others stays free.
     pub(super) fn unmap(&mut self, block: BlockId) {
         let whole = self.blocks[block];
-        let segment = self.segments[whole.segment];
-        let page = self.page(segment.small);
-        let inside = |addr: Addr| addr.distance_from(segment.addr).unwrap_or_default();
-        let begin = inside(whole.addr).round_up(page);
-        let end = Bytes(inside(whole.addr.offset(whole.size)).0 / page.0 * page.0);
-        if end <= begin {
-            return;
-        }
-        let (addr, size) = (segment.addr.offset(begin), end - begin);
+        let Some((addr, size)) = self.whole_pages(&whole) else { return };
         self.remove_from_set(block);
         self.device.unmap(addr, size);
         self.tally.driver_shrinks += 1;
-        let before = begin - inside(whole.addr);
+        let before = Bytes(addr.0 - whole.addr.0);
         if before > Bytes::ZERO {
             let id =
                 self.insert_between(whole.prev, Some(block), Block::free(whole.addr, before, whole.segment));
@@ -151,10 +130,20 @@ impl<D: Device> Torch<D> {
         self.counters.reserved -= size;
     }
 
+    /// The whole pages inside a block of an expandable segment, if there are any.
+    pub(super) fn whole_pages(&self, block: &Block) -> Option<(Addr, Bytes)> {
+        let segment = &self.segments[block.segment];
+        let page = self.page(segment.small);
+        let inside = |addr: Addr| addr.distance_from(segment.addr).unwrap_or_default();
+        let begin = inside(block.addr).round_up(page);
+        let end = Bytes(inside(block.addr.offset(block.size)).0 / page.0 * page.0);
+        (end > begin).then(|| (segment.addr.offset(begin), end - begin))
+    }
+
     /// Gives back the address space of a segment in which nothing is mapped any more.
     pub(super) fn unreserve_if_empty(&mut self, block: BlockId) {
         let entry = self.blocks[block];
-        if entry.state == State::Unmapped && entry.prev.is_none() && entry.next.is_none() {
+        if entry.state == State::Unmapped && self.is_whole(block) {
             self.remove_from_set(block);
             self.device.unreserve(entry.addr, entry.size);
             self.blocks.remove(block);
@@ -162,27 +151,9 @@ impl<D: Device> Torch<D> {
         }
     }
 
-    /// Makes `block` and links it between two neighbours.
-    pub(super) fn insert_between(
-        &mut self,
-        prev: Option<BlockId>,
-        next: Option<BlockId>,
-        block: Block,
-    ) -> BlockId {
-        let id = self.blocks.add(Block { prev, next, ..block });
-        if let Some(prev) = prev {
-            self.blocks[prev].next = Some(id);
-        }
-        if let Some(next) = next {
-            self.blocks[next].prev = Some(id);
-        }
-        id
-    }
-
     pub(super) fn insert_unmapped(&mut self, id: BlockId) {
         let block = self.blocks[id];
         let segment = self.segments[block.segment];
-        let pool = self.owners[usize::from(segment.owner.0)].pool(segment.small);
-        pool.shelf(segment.stream).unmapped.insert(block.addr, id);
+        self.shelf_of(&segment).unmapped.insert(block.addr, id);
     }
 }

@@ -1,30 +1,42 @@
 //! PyTorch's CUDA caching allocator as a state machine over a [`Device`].
 //!
-//! In reading order: the versions, the options, rounding, blocks, pools; then the policy itself: [`Torch::malloc`]
-//! here, splitting and merging, expandable segments, release under pressure; last the views onto its state.
+//! In reading order: the versions, rounding, the options and the variables that set them, blocks, pools; then the policy
+//! itself: [`Torch::malloc`] here, splitting and merging, expandable segments, release under pressure; last a start with
+//! memory held already, the views onto the state, and what must always hold of it.
+
+pub mod profile;
+
+pub mod rounding;
+
+pub mod options;
+
+pub mod variables;
 
 pub mod block;
-mod expandable;
-mod invariants;
-pub mod options;
-mod place;
+
 mod pool;
-pub mod profile;
+
+mod place;
+
+mod expandable;
+
 mod release;
-pub mod rounding;
+
 mod seed;
-pub mod variables;
+
 mod view;
 
-use oomph_trace::{Bytes, EventIdx};
+mod invariants;
+
+use oomph_trace::{Addr, Bytes, EventIdx};
 
 use crate::counters::{Counters, Peaks, Tally};
 use crate::device::Device;
-use block::{Backing, Block, BlockId, Blocks, OwnerIdx, Segment, SegmentId, Segments, State, StreamIdx};
+use block::{Backing, Block, BlockId, Blocks, OwnerIdx, Segment, Segments, State, StreamIdx};
 use options::Options;
-use pool::{FreeKey, Owner};
+use pool::{FreeKey, Owner, Shelf};
 use profile::{Profile, TieBreak};
-use rounding::ABSURD;
+use rounding::{ABSURD, SMALL_LIMIT};
 
 pub use seed::{SeedBlock, SeedSegment};
 pub use view::{BlockView, SegmentView, Stranded};
@@ -118,14 +130,7 @@ impl<D: Device> Torch<D> {
 
     /// Serves a request, as PyTorch does: from the cache, else from the driver, else after giving back the cache.
     pub fn malloc(&mut self, request: Request) -> Result<BlockId, OutOfMemory> {
-        let size = rounding::block_size(request.size, &self.options.roundup_power2_divisions, &self.profile);
-        let search = Search {
-            size,
-            segment: rounding::segment_size(size, self.options.large_segment_size),
-            small: size <= rounding::SMALL_LIMIT,
-            stream: request.stream,
-            owner: request.owner,
-        };
+        let search = self.search(request);
         match self.find(&search) {
             Some(block) => Ok(self.place(block, &search, request.size)),
             None => {
@@ -133,6 +138,13 @@ impl<D: Device> Torch<D> {
                 Err(OutOfMemory { size: search.size, segment: search.segment })
             }
         }
+    }
+
+    /// What a request comes to after rounding.
+    fn search(&self, Request { size, stream, owner }: Request) -> Search {
+        let size = self.options.block_size(size, &self.profile);
+        let segment = self.options.segment_size(size);
+        Search { size, segment, small: size <= SMALL_LIMIT, stream, owner }
     }
 
     /// A free block for `search`, taken out of its pool.
@@ -193,7 +205,7 @@ impl<D: Device> Torch<D> {
         } else if is_expandable(block) {
             (key, block) = fits.find(|(_, id)| !is_expandable(**id)).map(|(key, id)| (*key, *id))?;
         }
-        if self.options.max_split_size.is_some_and(|max| refuses(search.size, key.size, max, &self.options)) {
+        if self.options.refuses(search.size, key.size) {
             return None;
         }
         shelf.free.remove(&key);
@@ -211,15 +223,7 @@ impl<D: Device> Torch<D> {
         }
         let addr = self.device.malloc(search.segment)?;
         self.tally.driver_grows += 1;
-        let segment = self.segments.add(Segment {
-            addr,
-            size: search.segment,
-            stream: search.stream,
-            owner: search.owner,
-            small: search.small,
-            backing: Backing::Fixed,
-            registered: 0,
-        });
+        let segment = self.segments.add(search.segment_at(addr, search.segment, Backing::Fixed));
         self.raise_reserved(search.segment);
         Some(self.blocks.add(Block::free(addr, search.segment, segment)))
     }
@@ -234,7 +238,7 @@ impl<D: Device> Torch<D> {
         self.options.throw_on_cudamalloc_oom && !refused && wanted > allowed
     }
 
-    /// Takes part of the state that the counters describe.
+    /// What is held and in use.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -249,24 +253,9 @@ impl<D: Device> Torch<D> {
         &self.tally
     }
 
-    /// The device.
-    pub fn device(&self) -> &D {
-        &self.device
-    }
-
     /// The device, to change it between calls.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
-    }
-
-    /// The settings in force.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// What may be held from the driver.
-    pub fn limit(&self) -> Option<Bytes> {
-        self.limit
     }
 
     /// How many frees wait for another stream.
@@ -281,7 +270,12 @@ impl<D: Device> Torch<D> {
 
     fn raise_reserved(&mut self, size: Bytes) {
         self.counters.reserved += size;
-        self.peaks.reserved.raise(self.counters.reserved, self.now);
+        self.peaks.raise(&self.counters, self.now);
+    }
+
+    /// The free blocks that `segment`'s are among.
+    fn shelf_of(&mut self, segment: &Segment) -> &mut Shelf {
+        self.owners[usize::from(segment.owner.0)].pool(segment.small).shelf(segment.stream)
     }
 
     fn free_key(&self, id: BlockId) -> FreeKey {
@@ -305,23 +299,10 @@ struct Search {
     owner: OwnerIdx,
 }
 
-/// Whether `max_split_size_mb` keeps a block of size `block` from serving a request of `size`.
-fn refuses(size: Bytes, block: Bytes, max_split: Bytes, options: &Options) -> bool {
-    if size < max_split { block >= max_split } else { block >= size + options.non_split_rounding() }
-}
-
-impl Block {
-    fn free(addr: oomph_trace::Addr, size: Bytes, segment: SegmentId) -> Block {
-        Block {
-            addr,
-            size,
-            requested: Bytes::ZERO,
-            prev: None,
-            next: None,
-            segment,
-            state: State::Free,
-            registered: 0,
-            searches_at_insert: 0,
-        }
+impl Search {
+    /// A segment for it.
+    fn segment_at(&self, addr: Addr, size: Bytes, backing: Backing) -> Segment {
+        let Search { small, stream, owner, .. } = *self;
+        Segment { addr, size, stream, owner, small, backing, registered: 0 }
     }
 }

@@ -1,7 +1,7 @@
 //! The options of `PYTORCH_CUDA_ALLOC_CONF`, as replay understands them.
 //!
-//! To add an option: a field of [`Options`], a row of `KEYS`, an arm in [`Options::set`] and in `Display`;
-//! then the policy reads the field where PyTorch reads the option.
+//! To add one: a row of `options!` and a function that reads its value; then the policy reads the field where
+//! PyTorch reads the option.
 
 use std::fmt;
 
@@ -9,29 +9,91 @@ use oomph_trace::spelling::nearest;
 use oomph_trace::{Bytes, RecordedSettings};
 
 use super::profile::{Profile, Version};
-use super::rounding::{Divisions, LARGE_SEGMENT, MIN_LARGE_REQUEST};
+use super::rounding::{self, Divisions, LARGE_SEGMENT, MIN_LARGE_REQUEST};
 
-/// The allocator's settings. `Display` writes them as PyTorch reads them, only those that differ from the default.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+/// The table of options: what each does, its field and default; its key and the minor version of PyTorch 2 that it came
+/// with; how its value is read, and how one that is not the default is written.
+macro_rules! options {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr,
+       $key:literal since $minor:literal, $read:expr, $write:expr;)*) => {
+        /// The allocator's settings. `Display` writes them as PyTorch reads them, only those that differ from the
+        /// default.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Options {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl Default for Options {
+            fn default() -> Options {
+                Options { $($field: $default,)* }
+            }
+        }
+
+        /// The keys that replay obeys, in the order in which they are written.
+        const OBEYED: &[Key] = &[$(Key {
+            name: $key,
+            since: Version::two($minor),
+            read: |text, options| $read(text, options).map(|value| options.$field = value),
+            write: |options| (options.$field != $default).then(|| $write(options.$field)),
+        },)*];
+    };
+}
+
+options! {
     /// Segments grow by mapping pages.
-    pub expandable_segments: bool,
-    /// Blocks of this size and more are not split; `None`: all are.
-    pub max_split_size: Option<Bytes>,
-    /// How much larger than a request an unsplittable block may be; `None`: the large segment's size.
-    pub max_non_split_rounding: Option<Bytes>,
-    /// Divisions per power of two.
-    pub roundup_power2_divisions: Divisions,
-    /// From this share of the limit on, old cached segments are released before new ones are asked for; 0 is off.
-    pub garbage_collection_threshold: f64,
+    expandable_segments: bool = false,
+        "expandable_segments" since 1, boolean, |_| "True".to_owned();
     /// The segment that medium requests share, and the page of large expandable segments.
-    pub large_segment_size: Bytes,
+    large_segment_size: Bytes = LARGE_SEGMENT,
+        "large_segment_size_mb" since 11, large_segment, mib;
+    /// Blocks of this size and more are not split; `None`: all are.
+    max_split_size: Option<Bytes> = None,
+        "max_split_size_mb" since 0, at_least_large_segment, |size| show(size, mib);
+    /// How much larger than a request an unsplittable block may be; `None`: the large segment's size.
+    max_non_split_rounding: Option<Bytes> = None,
+        "max_non_split_rounding_mb" since 6, at_least_large_segment, |size| show(size, mib);
+    /// Divisions per power of two.
+    roundup_power2_divisions: Divisions = Divisions::uniform(0),
+        "roundup_power2_divisions" since 0, divisions, |divisions: Divisions| divisions.to_string();
+    /// From this share of the limit on, old cached segments are released before new ones are asked for; 0 is off.
+    garbage_collection_threshold: f64 = 0.0,
+        "garbage_collection_threshold" since 0, threshold, |share: f64| share.to_string();
     /// The limit as a share of the device.
-    pub per_process_memory_fraction: Option<f64>,
+    per_process_memory_fraction: Option<f64> = None,
+        "per_process_memory_fraction" since 10, fraction, |share| show(share, |share: f64| share.to_string());
     /// A request beyond the configured fraction fails at once, without a release of the cache.
-    pub throw_on_cudamalloc_oom: bool,
+    throw_on_cudamalloc_oom: bool = false,
+        "throw_on_cudamalloc_oom" since 12, boolean, |_| "True".to_owned();
     /// The address space of an expandable segment; `None`: 9/8 of the device.
-    pub expandable_segments_reserve: Option<Reserve>,
+    expandable_segments_reserve: Option<Reserve> = None,
+        "expandable_segments_reserve" since 15, reserve, |reserve| show(reserve, Reserve::text);
+}
+
+/// The keys that change no allocation, and the minor version of PyTorch 2 they came with: those of pinned host memory,
+/// locks and captures.
+const IGNORED: &[(&str, u32)] = &[
+    ("backend", 0),
+    ("expandable_segments_reserve_by_class", 15),
+    ("graph_capture_record_stream_reuse", 9),
+    ("pinned_free_catch_all", 12),
+    ("pinned_max_cached_size_mb", 13),
+    ("pinned_max_round_threshold_mb", 13),
+    ("pinned_num_register_threads", 1),
+    ("pinned_reserve_segment_size_mb", 9),
+    ("pinned_use_background_threads", 6),
+    ("pinned_use_cuda_host_register", 1),
+    ("release_lock_on_cudamalloc", 2),
+    ("release_lock_on_hipmalloc", 2),
+];
+
+/// A key that replay obeys.
+struct Key {
+    name: &'static str,
+    since: Version,
+    /// Sets the option, or says what PyTorch accepts.
+    read: fn(&str, &mut Options) -> Result<(), &'static str>,
+    /// The value, where it is not the default, as `read` reads it.
+    write: fn(&Options) -> Option<String>,
 }
 
 /// How much address space an expandable segment reserves (2.15).
@@ -43,50 +105,13 @@ pub enum Reserve {
     Size(Bytes),
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            expandable_segments: false,
-            max_split_size: None,
-            max_non_split_rounding: None,
-            roundup_power2_divisions: Divisions::default(),
-            garbage_collection_threshold: 0.0,
-            large_segment_size: LARGE_SEGMENT,
-            per_process_memory_fraction: None,
-            throw_on_cudamalloc_oom: false,
-            expandable_segments_reserve: None,
+impl Reserve {
+    fn text(self) -> String {
+        match self {
+            Reserve::Fraction(share) => share.to_string(),
+            Reserve::Size(size) => format!("{}M", mib(size)),
         }
     }
-}
-
-/// Every key PyTorch accepts, and since when.
-const KEYS: &[(&str, Version)] = &[
-    ("backend", Version::two(0)),
-    ("expandable_segments", Version::two(1)),
-    ("expandable_segments_reserve", Version::two(15)),
-    ("expandable_segments_reserve_by_class", Version::two(15)),
-    ("garbage_collection_threshold", Version::two(0)),
-    ("graph_capture_record_stream_reuse", Version::two(9)),
-    ("large_segment_size_mb", Version::two(11)),
-    ("max_non_split_rounding_mb", Version::two(6)),
-    ("max_split_size_mb", Version::two(0)),
-    ("per_process_memory_fraction", Version::two(10)),
-    ("pinned_free_catch_all", Version::two(12)),
-    ("pinned_max_cached_size_mb", Version::two(13)),
-    ("pinned_max_round_threshold_mb", Version::two(13)),
-    ("pinned_num_register_threads", Version::two(1)),
-    ("pinned_reserve_segment_size_mb", Version::two(9)),
-    ("pinned_use_background_threads", Version::two(6)),
-    ("pinned_use_cuda_host_register", Version::two(1)),
-    ("release_lock_on_cudamalloc", Version::two(2)),
-    ("release_lock_on_hipmalloc", Version::two(2)),
-    ("roundup_power2_divisions", Version::two(0)),
-    ("throw_on_cudamalloc_oom", Version::two(12)),
-];
-
-/// The first version of PyTorch that accepts the key; `None`: none does.
-pub fn known_since(key: &str) -> Option<Version> {
-    KEYS.iter().find(|(name, _)| *name == key).map(|(_, since)| *since)
 }
 
 /// Why a setting cannot be replayed.
@@ -136,18 +161,30 @@ pub enum OptionError {
     },
 }
 
+/// Every key PyTorch accepts, and since when.
+fn keys() -> impl Iterator<Item = (&'static str, Version)> {
+    let ignored = IGNORED.iter().map(|(name, minor)| (*name, Version::two(*minor)));
+    OBEYED.iter().map(|key| (key.name, key.since)).chain(ignored)
+}
+
+/// The first version of PyTorch that accepts the key; `None`: none does.
+pub fn known_since(key: &str) -> Option<Version> {
+    keys().find(|(name, _)| *name == key).map(|(_, since)| since)
+}
+
 impl Options {
     /// What a snapshot says was in force.
     ///
     /// The structured fields are what took effect; the raw string adds the options that have no field of their own,
     /// as far as they can be read.
     pub fn recorded(settings: &RecordedSettings, profile: &Profile) -> Options {
-        let mut options = Options::as_far_as_known(settings.conf.as_deref().unwrap_or_default(), profile);
-        options.expandable_segments = settings.expandable_segments;
-        options.max_split_size = settings.max_split_size;
-        options.garbage_collection_threshold = settings.garbage_collection_threshold;
-        options.roundup_power2_divisions = Divisions(settings.roundup_power2_divisions);
-        options
+        Options {
+            expandable_segments: settings.expandable_segments,
+            max_split_size: settings.max_split_size,
+            garbage_collection_threshold: settings.garbage_collection_threshold,
+            roundup_power2_divisions: Divisions(settings.roundup_power2_divisions),
+            ..Options::as_far_as_known(settings.conf.as_deref().unwrap_or_default(), profile)
+        }
     }
 
     /// What is known of a string that PyTorch accepted: it may hold what replay does not model.
@@ -168,10 +205,7 @@ impl Options {
 
     /// Sets what `conf` names and leaves the rest as it is.
     pub fn apply(&mut self, conf: &str, profile: &Profile) -> Result<(), OptionError> {
-        for (key, value) in split_settings(conf) {
-            self.set(key, value, profile)?;
-        }
-        Ok(())
+        split_settings(conf).into_iter().try_for_each(|(key, value)| self.set(key, value, profile))
     }
 
     /// Sets one option. Options of the host allocator and those that change no allocation are checked and ignored.
@@ -180,109 +214,48 @@ impl Options {
             if value.is_empty() {
                 return Err(OptionError::NotASetting { text: key.to_owned() });
             }
-            return Err(OptionError::UnknownKey { key: key.to_owned(), hint: suggestion(key) });
+            let near = nearest(key, keys().map(|(name, _)| name));
+            let hint = near.map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+            return Err(OptionError::UnknownKey { key: key.to_owned(), hint });
         };
         if profile.version < since {
             return Err(OptionError::TooNew { key: key.to_owned(), since, version: profile.version });
         }
-        let bad = |expected| OptionError::BadValue { key: key.to_owned(), value: value.to_owned(), expected };
-        let boolean = || match value {
-            "True" => Ok(true),
-            "False" => Ok(false),
-            _ => Err(bad("write True or False, with a capital")),
-        };
-        let megabytes =
-            || value.parse::<u32>().map(|n| Bytes::mib(n.into())).map_err(|_| bad("write whole MiB"));
-        match key {
-            "backend" if value == "native" => {}
-            "backend" => return Err(OptionError::Backend { value: value.to_owned() }),
-            "expandable_segments" => self.expandable_segments = boolean()?,
-            "max_split_size_mb" => match megabytes()? {
-                size if size >= self.large_segment_size => self.max_split_size = Some(size),
-                _ => return Err(bad("it must be at least large_segment_size_mb, which is 20 by default")),
-            },
-            "max_non_split_rounding_mb" => match megabytes()? {
-                size if size >= self.large_segment_size => self.max_non_split_rounding = Some(size),
-                _ => return Err(bad("it must be at least large_segment_size_mb, which is 20 by default")),
-            },
-            "large_segment_size_mb" => match megabytes()? {
-                size if size > MIN_LARGE_REQUEST => self.large_segment_size = size,
-                _ => return Err(bad("it must be more than 10")),
-            },
-            "garbage_collection_threshold" => match value.parse::<f64>() {
-                Ok(share) if share > 0.0 && share < 1.0 => self.garbage_collection_threshold = share,
-                _ => return Err(bad("write a share between 0 and 1, such as 0.8")),
-            },
-            "per_process_memory_fraction" => match value.parse::<f64>() {
-                Ok(share) if (0.0..=1.0).contains(&share) => self.per_process_memory_fraction = Some(share),
-                _ => return Err(bad("write a share from 0 to 1, such as 0.9")),
-            },
-            "roundup_power2_divisions" => {
-                self.roundup_power2_divisions = parse_divisions(value)
-                    .ok_or_else(|| bad("write a power of two, or a list such as [256:1,512:2,>:4]"))?;
-            }
-            "throw_on_cudamalloc_oom" => self.throw_on_cudamalloc_oom = boolean()?,
-            "expandable_segments_reserve" => {
-                self.expandable_segments_reserve =
-                    Some(match (value.parse::<f64>(), value.parse::<Bytes>()) {
-                        (Ok(share), _) if share > 0.0 => Reserve::Fraction(share),
-                        (Err(_), Ok(size)) => Reserve::Size(size),
-                        _ => return Err(bad("write a share of the device or a size, such as 0.5 or 40G")),
-                    });
-            }
-            // The rest concerns pinned host memory, locks and captures: no allocation lands elsewhere because of it.
-            _ => {}
+        if key == "backend" && value != "native" {
+            return Err(OptionError::Backend { value: value.to_owned() });
         }
-        Ok(())
+        let bad = |expected| OptionError::BadValue { key: key.to_owned(), value: value.to_owned(), expected };
+        let obeyed = OBEYED.iter().find(|row| row.name == key);
+        obeyed.map_or(Ok(()), |row| (row.read)(value, self)).map_err(bad)
     }
 
     /// How many options differ from the default.
     pub fn keys(&self) -> usize {
-        split_settings(&self.to_string()).len()
+        OBEYED.iter().filter(|key| (key.write)(self).is_some()).count()
     }
 
-    /// How much larger than a request an unsplittable block may be.
-    pub fn non_split_rounding(&self) -> Bytes {
-        self.max_non_split_rounding.unwrap_or(self.large_segment_size)
+    /// The block that serves a request of `size`.
+    pub fn block_size(&self, size: Bytes, profile: &Profile) -> Bytes {
+        rounding::block_size(size, &self.roundup_power2_divisions, profile)
+    }
+
+    /// The segment that is asked of the driver for a block of `size`, without expandable segments.
+    pub fn segment_size(&self, size: Bytes) -> Bytes {
+        rounding::segment_size(size, self.large_segment_size)
+    }
+
+    /// Whether `max_split_size_mb` keeps a free block of `block` bytes from serving a request for a block of `size`.
+    pub(super) fn refuses(&self, size: Bytes, block: Bytes) -> bool {
+        let rounding = self.max_non_split_rounding.unwrap_or(self.large_segment_size);
+        self.max_split_size
+            .is_some_and(|max| if size < max { block >= max } else { block >= size + rounding })
     }
 }
 
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let default = Options::default();
-        let mut parts = Vec::new();
-        let mib = |size: Bytes| size.0 >> 20;
-        if self.expandable_segments {
-            parts.push("expandable_segments:True".to_owned());
-        }
-        if self.large_segment_size != default.large_segment_size {
-            parts.push(format!("large_segment_size_mb:{}", mib(self.large_segment_size)));
-        }
-        if let Some(size) = self.max_split_size {
-            parts.push(format!("max_split_size_mb:{}", mib(size)));
-        }
-        if let Some(size) = self.max_non_split_rounding {
-            parts.push(format!("max_non_split_rounding_mb:{}", mib(size)));
-        }
-        if !self.roundup_power2_divisions.is_off() {
-            parts
-                .push(format!("roundup_power2_divisions:{}", show_divisions(&self.roundup_power2_divisions)));
-        }
-        if self.garbage_collection_threshold > 0.0 {
-            parts.push(format!("garbage_collection_threshold:{}", self.garbage_collection_threshold));
-        }
-        if let Some(share) = self.per_process_memory_fraction {
-            parts.push(format!("per_process_memory_fraction:{share}"));
-        }
-        if self.throw_on_cudamalloc_oom {
-            parts.push("throw_on_cudamalloc_oom:True".to_owned());
-        }
-        match self.expandable_segments_reserve {
-            Some(Reserve::Fraction(share)) => parts.push(format!("expandable_segments_reserve:{share}")),
-            Some(Reserve::Size(size)) => parts.push(format!("expandable_segments_reserve:{}M", mib(size))),
-            None => {}
-        }
-        f.pad(&parts.join(","))
+        let written = OBEYED.iter().filter_map(|key| Some(format!("{}:{}", key.name, (key.write)(self)?)));
+        f.pad(&written.collect::<Vec<_>>().join(","))
     }
 }
 
@@ -308,51 +281,58 @@ pub fn split_settings(conf: &str) -> Vec<(&str, &str)> {
     parts
 }
 
-/// A power of two, or `[256:1,512:2,>:4]`: a key sets the slot of its size in MiB, the first key also all lower
-/// slots, `>` all slots after the last.
-fn parse_divisions(value: &str) -> Option<Divisions> {
-    let power = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n == 0 || n.is_power_of_two());
-    let Some(list) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
-        return power(value).map(Divisions::uniform);
-    };
-    let mut slots = [0u32; 16];
-    let mut last = None;
-    for entry in list.split(',') {
-        let (key, divisions) = entry.split_once(':')?;
-        let divisions = power(divisions)?;
-        if key.trim() == ">" {
-            slots[last.map_or(0, |slot: usize| slot + 1)..].fill(divisions);
-            last = Some(15);
-            continue;
-        }
-        let slot = (power(key).filter(|n| *n > 0)?.ilog2() as usize).min(15);
-        if last.is_none() {
-            slots[..slot].fill(divisions);
-        }
-        slots[slot] = divisions;
-        last = Some(slot);
+fn boolean(value: &str, _: &Options) -> Result<bool, &'static str> {
+    match value {
+        "True" => Ok(true),
+        "False" => Ok(false),
+        _ => Err("write True or False, with a capital"),
     }
-    Some(Divisions(slots))
 }
 
-/// As [`parse_divisions`] reads it, in as few entries as can be.
-fn show_divisions(divisions: &Divisions) -> String {
-    let slots = &divisions.0;
-    // The first entry stands for all slots up to its own, the last for all that follow.
-    let lead = slots.iter().take_while(|n| **n == slots[0]).count() - 1;
-    let tail = slots.len() - slots.iter().rev().take_while(|n| **n == slots[15]).count();
-    if lead == 15 {
-        return slots[0].to_string();
-    }
-    let entries = (lead..tail).map(|slot| format!("{}:{}", 1 << slot, slots[slot]));
-    let entries: Vec<String> = entries.chain([format!(">:{}", slots[15])]).collect();
-    format!("[{}]", entries.join(","))
+fn megabytes(value: &str) -> Result<Bytes, &'static str> {
+    value.parse::<u32>().map(|n| Bytes::mib(n.into())).map_err(|_| "write whole MiB")
 }
 
-/// The known key that is fewest edits away, if it is near.
-fn suggestion(key: &str) -> String {
-    nearest(key, KEYS.iter().map(|(name, _)| *name))
-        .map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
+fn large_segment(value: &str, _: &Options) -> Result<Bytes, &'static str> {
+    let size = megabytes(value)?;
+    if size > MIN_LARGE_REQUEST { Ok(size) } else { Err("it must be more than 10") }
+}
+
+fn at_least_large_segment(value: &str, options: &Options) -> Result<Option<Bytes>, &'static str> {
+    match megabytes(value)? {
+        size if size >= options.large_segment_size => Ok(Some(size)),
+        _ => Err("it must be at least large_segment_size_mb, which is 20 by default"),
+    }
+}
+
+fn divisions(value: &str, _: &Options) -> Result<Divisions, &'static str> {
+    Divisions::parse(value).ok_or("write a power of two, or a list such as [256:1,512:2,>:4]")
+}
+
+fn threshold(value: &str, _: &Options) -> Result<f64, &'static str> {
+    let share = value.parse().ok().filter(|share| *share > 0.0 && *share < 1.0);
+    share.ok_or("write a share between 0 and 1, such as 0.8")
+}
+
+fn fraction(value: &str, _: &Options) -> Result<Option<f64>, &'static str> {
+    let share = value.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.map(Some).ok_or("write a share from 0 to 1, such as 0.9")
+}
+
+fn reserve(value: &str, _: &Options) -> Result<Option<Reserve>, &'static str> {
+    match (value.parse::<f64>(), value.parse::<Bytes>()) {
+        (Ok(share), _) if share > 0.0 => Ok(Some(Reserve::Fraction(share))),
+        (Err(_), Ok(size)) => Ok(Some(Reserve::Size(size))),
+        _ => Err("write a share of the device or a size, such as 0.5 or 40G"),
+    }
+}
+
+fn mib(size: Bytes) -> String {
+    (size.0 >> 20).to_string()
+}
+
+fn show<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map(text).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -15,13 +15,10 @@ impl<D: Device> Torch<D> {
         entry.state = State::Allocated;
         entry.requested = requested;
         let size = entry.size;
-        let now = self.now;
         self.counters.allocated += size;
         self.counters.active += size;
         self.counters.requested += requested;
-        self.peaks.allocated.raise(self.counters.allocated, now);
-        self.peaks.active.raise(self.counters.active, now);
-        self.peaks.requested.raise(self.counters.requested, now);
+        self.peaks.raise(&self.counters, self.now);
         block
     }
 
@@ -38,16 +35,9 @@ impl<D: Device> Torch<D> {
     /// Cuts the first `size` bytes off as another block, which it gives; the rest is inserted into its pool.
     fn split(&mut self, rest: BlockId, size: Bytes) -> BlockId {
         let whole = self.blocks[rest];
-        let front = self.blocks.add(Block {
-            prev: whole.prev,
-            next: Some(rest),
-            ..Block::free(whole.addr, size, whole.segment)
-        });
-        if let Some(prev) = whole.prev {
-            self.blocks[prev].next = Some(front);
-        }
+        let front = Block::free(whole.addr, size, whole.segment);
+        let front = self.insert_between(whole.prev, Some(rest), front);
         let entry = &mut self.blocks[rest];
-        entry.prev = Some(front);
         entry.addr = whole.addr.offset(size);
         entry.size = whole.size - size;
         self.insert_free(rest);
@@ -102,27 +92,44 @@ impl<D: Device> Torch<D> {
     pub(super) fn merge_neighbours(&mut self, block: BlockId) {
         let Block { prev, next, state, .. } = self.blocks[block];
         if let Some(prev) = prev.filter(|id| self.blocks[*id].state == state) {
-            self.remove_from_set(prev);
-            let gone = self.blocks[prev];
-            let entry = &mut self.blocks[block];
-            entry.addr = gone.addr;
-            entry.size += gone.size;
-            entry.prev = gone.prev;
-            if let Some(below) = gone.prev {
-                self.blocks[below].next = Some(block);
-            }
-            self.blocks.remove(prev);
+            let gone = self.absorb(block, prev);
+            self.blocks[block].addr = gone.addr;
+            self.link(gone.prev, Some(block));
         }
         if let Some(next) = next.filter(|id| self.blocks[*id].state == state) {
-            self.remove_from_set(next);
-            let gone = self.blocks[next];
-            let entry = &mut self.blocks[block];
-            entry.size += gone.size;
-            entry.next = gone.next;
-            if let Some(above) = gone.next {
-                self.blocks[above].prev = Some(block);
-            }
-            self.blocks.remove(next);
+            let gone = self.absorb(block, next);
+            self.link(Some(block), gone.next);
+        }
+    }
+
+    fn absorb(&mut self, block: BlockId, neighbour: BlockId) -> Block {
+        self.remove_from_set(neighbour);
+        let gone = self.blocks[neighbour];
+        self.blocks[block].size += gone.size;
+        self.blocks.remove(neighbour);
+        gone
+    }
+
+    /// Makes `block` and links it between two neighbours.
+    pub(super) fn insert_between(
+        &mut self,
+        prev: Option<BlockId>,
+        next: Option<BlockId>,
+        block: Block,
+    ) -> BlockId {
+        let id = self.blocks.add(block);
+        self.link(prev, Some(id));
+        self.link(Some(id), next);
+        id
+    }
+
+    /// Makes two blocks neighbours.
+    fn link(&mut self, below: Option<BlockId>, above: Option<BlockId>) {
+        if let Some(below) = below {
+            self.blocks[below].next = above;
+        }
+        if let Some(above) = above {
+            self.blocks[above].prev = below;
         }
     }
 
@@ -139,7 +146,7 @@ impl<D: Device> Torch<D> {
         let key = self.free_key(id);
         let block = self.blocks[id];
         let segment = self.segments[block.segment];
-        let shelf = self.owners[usize::from(segment.owner.0)].pool(segment.small).shelf(segment.stream);
+        let shelf = self.shelf_of(&segment);
         if block.state == State::Unmapped {
             shelf.unmapped.remove(&block.addr);
         } else {

@@ -1,5 +1,7 @@
 //! How PyTorch turns a requested size into a block's size, and a block's size into a segment's.
 
+use std::fmt;
+
 use oomph_trace::Bytes;
 
 use super::profile::Profile;
@@ -34,9 +36,54 @@ impl Divisions {
         self.0 == [0; 16]
     }
 
+    /// Reads a power of two, or `[256:1,512:2,>:4]`: a key sets the slot of its size in MiB, the first key also all
+    /// lower slots, `>` all slots after the last.
+    pub(super) fn parse(value: &str) -> Option<Divisions> {
+        let power = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n == 0 || n.is_power_of_two());
+        let Some(list) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+            return power(value).map(Divisions::uniform);
+        };
+        let mut slots = [0u32; 16];
+        let mut last = None;
+        for entry in list.split(',') {
+            let (key, divisions) = entry.split_once(':')?;
+            let divisions = power(divisions)?;
+            if key.trim() == ">" {
+                slots[last.map_or(0, |slot: usize| slot + 1)..].fill(divisions);
+                last = Some(15);
+                continue;
+            }
+            let slot = (power(key).filter(|n| *n > 0)?.ilog2() as usize).min(15);
+            if last.is_none() {
+                slots[..slot].fill(divisions);
+            }
+            slots[slot] = divisions;
+            last = Some(slot);
+        }
+        Some(Divisions(slots))
+    }
+
     fn of(&self, size: Bytes) -> u64 {
         let slot = u64::from(size.0.max(1).ilog2()).saturating_sub(20).min(15);
         u64::from(self.0[slot as usize])
+    }
+}
+
+/// As [`Divisions::parse`] reads it, in as few entries as can be.
+impl fmt::Display for Divisions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slots = &self.0;
+        // The first entry stands for all slots up to its own, the last for all that follow.
+        let lead = slots.iter().take_while(|n| **n == slots[0]).count() - 1;
+        let tail = slots.len() - slots.iter().rev().take_while(|n| **n == slots[15]).count();
+        if lead == 15 {
+            return write!(f, "{}", slots[0]);
+        }
+        write!(f, "[")?;
+        for slot in lead..tail {
+            write!(f, "{}:{},", 1 << slot, slots[slot])?;
+        }
+        write!(f, ">:{}]", slots[15])
     }
 }
 

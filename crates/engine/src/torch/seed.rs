@@ -107,11 +107,7 @@ impl<D: Device> Torch<D> {
                 self.seed_block(prev, Block::unmapped(base.offset(at), size - at, segment));
             }
         }
-        let now = self.now;
-        self.peaks.reserved.raise(self.counters.reserved, now);
-        self.peaks.active.raise(self.counters.active, now);
-        self.peaks.allocated.raise(self.counters.allocated, now);
-        self.peaks.requested.raise(self.counters.requested, now);
+        self.peaks.raise(&self.counters, self.now);
         ids.into_iter().flatten().collect()
     }
 
@@ -139,11 +135,5 @@ impl<D: Device> Torch<D> {
 impl SeedSegment {
     fn shares_space_with(&self, other: &SeedSegment) -> bool {
         self.expandable && (self.owner, self.small, self.stream) == (other.owner, other.small, other.stream)
-    }
-}
-
-impl Block {
-    fn unmapped(addr: Addr, size: Bytes, segment: super::SegmentId) -> Block {
-        Block { state: State::Unmapped, ..Block::free(addr, size, segment) }
     }
 }

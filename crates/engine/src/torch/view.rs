@@ -2,8 +2,8 @@
 
 use oomph_trace::{Addr, Bytes};
 
-use super::block::{Block, BlockId, OwnerIdx, SegmentId, State, StreamIdx};
-use super::{Request, Torch, refuses, rounding};
+use super::block::{Block, BlockId, OwnerIdx, Segment, SegmentId, State, StreamIdx};
+use super::{Request, Torch};
 use crate::device::Device;
 
 /// A segment as a snapshot shows it: for an expandable one, each mapped run on its own.
@@ -109,18 +109,16 @@ impl<D: Device> Torch<D> {
 
     /// Why the cache does not serve `request`, byte by byte.
     pub fn stranded(&self, request: Request) -> Stranded {
-        let size = rounding::block_size(request.size, &self.options.roundup_power2_divisions, &self.profile);
-        let small = size <= rounding::SMALL_LIMIT;
+        let search = self.search(request);
         let mut stranded = Stranded::default();
-        for (_, block) in self.blocks.iter().filter(|(_, block)| block.state == State::Free) {
-            let segment = &self.segments[block.segment];
-            let place = if (segment.owner, segment.small) != (request.owner, small) {
+        for (_, block, segment) in self.cached_blocks() {
+            let place = if (segment.owner, segment.small) != (search.owner, search.small) {
                 &mut stranded.other_pool
-            } else if segment.stream != request.stream {
+            } else if segment.stream != search.stream {
                 &mut stranded.other_stream
             } else {
                 stranded.largest = stranded.largest.max(block.size);
-                if block.size < size { &mut stranded.too_small } else { &mut stranded.refused }
+                if block.size < search.size { &mut stranded.too_small } else { &mut stranded.refused }
             };
             *place += block.size;
         }
@@ -129,42 +127,39 @@ impl<D: Device> Torch<D> {
 
     /// Whether the cache could serve `request` by its rules; then nothing is stranded for it.
     pub fn could_serve(&self, request: Request) -> bool {
-        let size = rounding::block_size(request.size, &self.options.roundup_power2_divisions, &self.profile);
-        let small = size <= rounding::SMALL_LIMIT;
-        self.blocks.iter().any(|(_, block)| {
-            let segment = &self.segments[block.segment];
-            block.state == State::Free
-                && (segment.owner, segment.small, segment.stream) == (request.owner, small, request.stream)
-                && block.size >= size
-                && !self
-                    .options
-                    .max_split_size
-                    .is_some_and(|max| refuses(size, block.size, max, &self.options))
+        let search = self.search(request);
+        self.cached_blocks().any(|(_, block, segment)| {
+            (segment.owner, segment.small, segment.stream) == (search.owner, search.small, search.stream)
+                && block.size >= search.size
+                && !self.options.refuses(search.size, block.size)
         })
+    }
+
+    /// The cached bytes in the segments that `counts` chooses.
+    pub fn cached(&self, counts: impl Fn(&Segment) -> bool) -> Bytes {
+        let chosen = self.cached_blocks().filter(|(_, _, segment)| counts(segment));
+        chosen.map(|(_, block, _)| block.size).sum()
+    }
+
+    /// Whether this owner's cache can go back to the driver: the default one's can, a private one's once nobody uses
+    /// it any more.
+    pub fn may_release(&self, owner: OwnerIdx) -> bool {
+        owner == OwnerIdx::DEFAULT || self.abandoned.contains(&owner)
     }
 
     /// Cached bytes that could go back to the driver now.
     pub fn releasable(&self) -> Bytes {
-        let whole_pages = |block: &Block| {
-            let segment = &self.segments[block.segment];
-            let page = self.page(segment.small);
-            let offset = |addr: Addr| addr.distance_from(segment.addr).unwrap_or_default();
-            let begin = offset(block.addr).round_up(page);
-            let end = Bytes(offset(block.addr.offset(block.size)).0 / page.0 * page.0);
-            end.saturating_sub(begin)
-        };
-        self.blocks
-            .iter()
-            .filter(|(_, block)| block.state == State::Free)
-            .filter(|(_, block)| {
-                let owner = self.segments[block.segment].owner;
-                owner == OwnerIdx::DEFAULT || self.abandoned.contains(&owner)
-            })
-            .map(|(id, block)| match (self.segment_of(id).is_expandable(), self.is_whole(id)) {
-                (true, _) => whole_pages(block),
-                (false, true) => block.size,
-                (false, false) => Bytes::ZERO,
-            })
-            .sum()
+        let ours = self.cached_blocks().filter(|(_, _, segment)| self.may_release(segment.owner));
+        ours.map(|(id, block, segment)| match (segment.is_expandable(), self.is_whole(id)) {
+            (true, _) => self.whole_pages(block).map_or(Bytes::ZERO, |(_, size)| size),
+            (false, true) => block.size,
+            (false, false) => Bytes::ZERO,
+        })
+        .sum()
+    }
+
+    fn cached_blocks(&self) -> impl Iterator<Item = (BlockId, &Block, &Segment)> {
+        let free = self.blocks.iter().filter(|(_, block)| block.state == State::Free);
+        free.map(|(id, block)| (id, block, &self.segments[block.segment]))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use oomph_diagnose::explain::Fix;
+use oomph_diagnose::fixes::Fix;
 use oomph_diagnose::rules::Cause;
 use oomph_diagnose::tune::risks;
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use oomph_engine::program::OpKind;
 use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
@@ -15,7 +14,7 @@ use crate::place::{self, Line, Place, PlaceId, Places};
 ///
 /// Weights and optimizer state are none of them: they are made once, these again in every iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct Leftovers {
     /// The innermost line of the user's that all of them were made under.
     pub under: Line,
     /// The lines that made them, most bytes first.
@@ -57,42 +56,29 @@ pub(super) fn find(
     starts: &[EventIdx],
     places: &mut Places<'_>,
     marked: &Phases,
-) -> Option<Kept> {
-    let program = &recording.program;
-    let failure = program.ops.iter().find(|op| op.kind == OpKind::AllocFailed).map(|op| op.event);
+) -> Option<Leftovers> {
+    let failure = recording.program.failures.first().map(|failed| failed.event);
     let starts = &starts[..starts.partition_point(|start| failure.is_none_or(|event| *start <= event))];
     let &last = starts.last().filter(|_| starts.len() >= iterations::FEWEST)?;
     let eligible = starts.len() - 2;
 
-    let mut phases = Told { snapshot: &recording.snapshot, marked, of_stack: FxHashMap::default() };
-    let mut born: Vec<Option<(EventIdx, Bytes)>> = vec![None; program.allocs as usize];
+    let mut phases = StackPhases { snapshot: &recording.snapshot, marked, of_stack: FxHashMap::default() };
     let mut made = 0;
-    for op in program.ops.iter().take_while(|op| op.event < last) {
-        match op.kind {
-            OpKind::Alloc => {
-                born[op.alloc.0 as usize] = Some((op.event, op.size));
-                let stack = places.stack(op.event);
-                let counts = op.event >= starts[0] && op.event < starts[eligible];
-                made += usize::from(
-                    counts && stack.is_some_and(|stack| phases.of(op.event, stack) == Phase::Forward),
-                );
-            }
-            OpKind::Free | OpKind::FreeLater | OpKind::Complete => born[op.alloc.0 as usize] = None,
-            OpKind::AllocFailed | OpKind::EmptyCache | OpKind::Abandon | OpKind::EmptyPool => {}
-        }
-    }
     let mut groups: BTreeMap<PlaceId, Group> = BTreeMap::new();
-    for (event, size) in born.into_iter().flatten() {
-        let step = starts.partition_point(|start| *start <= event);
-        let Some(stack) = places.stack(event) else { continue };
-        if !(1..=eligible).contains(&step) || phases.of(event, stack) != Phase::Forward {
+    for (born, _, allocation) in recording.program.births() {
+        let step = starts.partition_point(|start| *start <= born);
+        let Some(stack) = places.stack(born).filter(|_| (1..=eligible).contains(&step)) else { continue };
+        if phases.of(born, stack) != Phase::Forward {
             continue;
         }
-        let group = groups.entry(places.of(Some(stack))).or_default();
-        group.count += 1;
-        group.bytes += size;
-        group.steps.insert(step);
-        group.stacks.insert(stack);
+        made += 1;
+        if allocation.freed().is_none_or(|freed| freed >= last) {
+            let group = groups.entry(places.of(Some(stack))).or_default();
+            group.count += 1;
+            group.bytes += allocation.size;
+            group.steps.insert(step);
+            group.stacks.insert(stack);
+        }
     }
     groups.retain(|_, group| group.steps.len() >= 2);
     let steps: BTreeSet<usize> = groups.values().flat_map(|group| group.steps.iter().copied()).collect();
@@ -100,7 +86,7 @@ pub(super) fn find(
     let mut lines: Vec<(Place, Bytes)> =
         groups.iter().filter_map(|(place, group)| Some((places.get(*place)?.clone(), group.bytes))).collect();
     lines.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    Some(Kept {
+    Some(Leftovers {
         under: under(&recording.snapshot, groups.values().flat_map(|group| &group.stacks))?,
         lines,
         count: groups.values().map(|group| group.count).sum(),
@@ -125,30 +111,31 @@ fn under<'a>(snapshot: &Snapshot, mut stacks: impl Iterator<Item = &'a StackId>)
 
 /// The last request up to the failure that came from a backward pass or an optimizer, as marked. Without marks the
 /// stacks tell: autograd works in threads without Python frames, so a request without any counts as its own.
-fn last_trained(recording: &Recording, phases: &mut Told<'_>, failure: Option<EventIdx>) -> Option<EventIdx> {
-    let ops = recording.program.ops.iter().rev();
-    let mut requests = ops
-        .filter(|op| matches!(op.kind, OpKind::Alloc | OpKind::AllocFailed))
-        .filter(|op| failure.is_none_or(|event| op.event <= event));
-    let found = requests.find(|op| {
-        let stack = recording.trace().events[op.event.index()].stack;
-        if let Some(trains) = phases.trains(op.event) {
+fn last_trained(
+    recording: &Recording,
+    phases: &mut StackPhases<'_>,
+    failure: Option<EventIdx>,
+) -> Option<EventIdx> {
+    let trains = |event: &EventIdx| {
+        if let Some(trains) = phases.trains(*event) {
             return trains;
         }
-        let Some(stack) = stack else { return true };
-        recording.snapshot.stacks.frames_of(stack).is_empty() || phases.of(op.event, stack) == Phase::Training
-    });
-    found.map(|op| op.event)
+        let Some(stack) = recording.trace().events[event.index()].stack else { return true };
+        recording.snapshot.stacks.frames_of(stack).is_empty() || phases.of(*event, stack) == Phase::Training
+    };
+    let births = recording.program.births().rev().map(|(born, ..)| born);
+    let before = births.skip_while(|born| failure.is_some_and(|event| *born > event));
+    failure.into_iter().chain(before).find(trains)
 }
 
 /// The phase of each event, as it is marked, and as its stack tells; each stack is looked at once.
-struct Told<'a> {
+struct StackPhases<'a> {
     snapshot: &'a Snapshot,
     marked: &'a Phases,
     of_stack: FxHashMap<StackId, Phase>,
 }
 
-impl Told<'_> {
+impl StackPhases<'_> {
     /// Whether the event is marked as part of a backward pass or an optimizer; `None` where nothing is marked.
     fn trains(&self, event: EventIdx) -> Option<bool> {
         let phase = self.marked.at(event)?.phase;

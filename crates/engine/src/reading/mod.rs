@@ -1,0 +1,155 @@
+//! Reading a recording by contradiction: the simplest reading first, and where a replay of it parts from the recording,
+//! the one that explains the parting. Every address has to agree, so a wrong reading does not survive.
+
+mod revise;
+
+use oomph_trace::sidecar::Card;
+use oomph_trace::{Bytes, Snapshot, Trace};
+
+use crate::fidelity::{self, Divergence, Fidelity};
+use crate::program::{Assumptions, Program, Refusal, Source};
+use crate::replay::Setup;
+
+/// Events replayed in all to find a better reading of one recording.
+const REVISED_EVENTS: usize = 8_000_000;
+
+/// How the limit of a [`Reading`] was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LimitSource {
+    /// Nothing was refused, so nothing is known of one.
+    None,
+    /// The user said it.
+    Given,
+    /// The recorder wrote it down: the share of the card that was set.
+    Recorded,
+    /// From what was granted and refused.
+    Refusals,
+    /// From when garbage collection ran.
+    GarbageCollection,
+}
+
+/// One way to read a recording, and how exact its replay is.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) program: Program,
+    pub(crate) limit: Limit,
+}
+
+/// The setup that reproduces a program, or the likeliest one.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    pub(crate) setup: Setup,
+    pub(crate) source: LimitSource,
+    pub(crate) fidelity: Fidelity,
+}
+
+/// What a recording is read from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) trace: &'a Trace,
+    /// The allocator, without a limit.
+    pub(crate) base: &'a Setup,
+    /// The limit, if the user said it.
+    pub(crate) given: Option<Bytes>,
+    /// The card, where the recorder described it.
+    pub(crate) card: Option<&'a Card>,
+}
+
+impl Reader<'_> {
+    /// Revises the reading of the recording as long as a replay of it parts later each time, or nowhere.
+    pub(crate) fn read(&self) -> Reading {
+        let mut assumptions = Assumptions::default();
+        let mut reading = self.read_under(&assumptions);
+        // Each revision costs a replay; on a long recording a few must do.
+        let mut replays = (REVISED_EVENTS / self.trace.events.len().max(1)).clamp(8, 600);
+        while let Some(parted) = reading.limit.fidelity.divergence.clone() {
+            let revisions =
+                revise::revisions(&assumptions, &reading.program, self.trace, &reading.limit.setup, &parted);
+            let better = revisions.into_iter().take(replays).find_map(|revised| {
+                replays -= 1;
+                let next = self.read_under(&revised);
+                let parts_at = next.limit.fidelity.divergence.as_ref().map(|next| next.event);
+                // Where two segments are in doubt at one event, settling one is progress even if the event stays.
+                let settles = revised.settled() > assumptions.settled();
+                let progress = parts_at.is_none_or(|at| at > parted.event || at == parted.event && settles);
+                progress.then_some((revised, next))
+            });
+            let Some(better) = better else { break };
+            (assumptions, reading) = better;
+        }
+        reading
+    }
+
+    fn read_under(&self, assumptions: &Assumptions) -> Reading {
+        let Reader { snapshot, trace, base, .. } = *self;
+        let Setup { options, profile, .. } = base;
+        let program = Program::read(&Source { snapshot, trace, options, profile, assumptions });
+        let limit = self.find_limit(&program);
+        Reading { program, limit }
+    }
+
+    fn check(&self, program: &Program, setup: Setup, source: LimitSource) -> Limit {
+        let fidelity = fidelity::check(self.trace, program, &setup);
+        Limit { setup, source, fidelity }
+    }
+
+    fn find_limit(&self, program: &Program) -> Limit {
+        use LimitSource::{Given, None as Unknown, Recorded, Refusals};
+        let with_limit = |limit| Setup { limit, ..self.base.clone() };
+        if self.given.is_some() {
+            return self.check(program, with_limit(self.given), Given);
+        }
+        let taken = program.limit.taken();
+        let limited = with_limit(taken);
+        let full = Setup { capacity: taken, ..self.base.clone() };
+        let mut tries = Vec::new();
+        if let Some(limit) = self.card.and_then(|card| card.limit) {
+            tries.push((with_limit(Some(limit)), Recorded));
+            // A share of the card leaves more than the card has, where others fill it.
+            if taken.is_some_and(|taken| taken < limit) {
+                tries.push((Setup { limit: Some(limit), ..full.clone() }, Recorded));
+            }
+        }
+        // Without a share of the card only the card itself can refuse.
+        let unlimited = self.card.is_some_and(|card| card.limit.is_none());
+        match program.limit.refusal {
+            None => tries.push((self.base.clone(), Unknown)),
+            Some(Refusal::Unnamed) if unlimited => tries.extend([(full, Refusals), (limited, Refusals)]),
+            Some(Refusal::Device { .. }) => tries.extend([(full, Refusals), (limited, Refusals)]),
+            Some(Refusal::Limit | Refusal::Unnamed) => tries.extend([(limited, Refusals), (full, Refusals)]),
+        }
+        let mut first = None;
+        for (setup, source) in tries {
+            let found = self.check(program, setup, source);
+            if found.fidelity.divergence.is_none() {
+                return found;
+            }
+            first.get_or_insert(found);
+        }
+        let collects = self.base.options.garbage_collection_threshold > 0.0;
+        let searched = if collects { self.search_limit(program) } else { None };
+        searched.or(first).expect("at least one setup is tried")
+    }
+
+    /// Halves the interval of possible limits: where a replay parts from the recording tells on which side it lies.
+    fn search_limit(&self, program: &Program) -> Option<Limit> {
+        let mut low = program.limit.at_least.0;
+        // Collection starts at threshold × limit, and it did start while no more than `at_least` was held.
+        let threshold = self.base.options.garbage_collection_threshold;
+        let collects_below = ((low as f64 / threshold) as u64).saturating_add(1);
+        let mut high = program.limit.below.map_or(collects_below, |below| below.0.min(collects_below));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let setup = Setup { limit: Some(Bytes(middle)), ..self.base.clone() };
+            let found = self.check(program, setup, LimitSource::GarbageCollection);
+            match found.fidelity.divergence.as_ref().map(Divergence::wants_higher_limit) {
+                None => return Some(found),
+                Some(Some(true)) => low = middle + 1,
+                Some(Some(false)) => high = middle,
+                Some(None) => return None,
+            }
+        }
+        None
+    }
+}
