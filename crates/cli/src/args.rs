@@ -1,7 +1,7 @@
 //! The command line.
 
-mod plan;
 mod run;
+mod plan;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

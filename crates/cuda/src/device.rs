@@ -27,6 +27,17 @@ impl fmt::Debug for Device<'_> {
     }
 }
 
+impl Nvml {
+    /// The GPU with this number, from 0.
+    pub fn device(&self, index: u32) -> Result<Device<'_>, Error> {
+        let (call, name) = self.function(&functions::HANDLE)?;
+        let mut handle = ptr::null_mut();
+        // SAFETY: the pointer is to a local that outlives the call.
+        checked(name, unsafe { call(index, &mut handle) })?;
+        Ok(Device { nvml: self, handle })
+    }
+}
+
 /// A GPU's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {

@@ -11,9 +11,9 @@ mod functions;
 
 mod nvml;
 
-mod device;
-
 mod processes;
+
+mod device;
 
 pub use device::{Device, Memory};
 pub use error::{Code, Error};

@@ -2,11 +2,9 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::path::Path;
-use std::ptr;
 
 use libloading::Library;
 
-use crate::device::Device;
 use crate::error::{Code, Error};
 use crate::functions::{self, Function};
 
@@ -64,15 +62,6 @@ impl Nvml {
         // SAFETY: the pointer is to a local that outlives the call.
         checked(name, unsafe { call(&mut count) })?;
         Ok(count)
-    }
-
-    /// The GPU with this number, from 0.
-    pub fn device(&self, index: u32) -> Result<Device<'_>, Error> {
-        let (call, name) = self.function(&functions::HANDLE)?;
-        let mut handle = ptr::null_mut();
-        // SAFETY: the pointer is to a local that outlives the call.
-        checked(name, unsafe { call(index, &mut handle) })?;
-        Ok(Device::new(self, handle))
     }
 
     /// The newest version of a function that the library has, and its name.

@@ -6,7 +6,7 @@ use crate::answer::{answer, put};
 use crate::card::{Architecture, card};
 use crate::code::{self, Code, NOT_SUPPORTED, SUCCESS};
 use crate::memory;
-use crate::runtime::{version, write_text};
+use crate::real::{version, write_text};
 use crate::store::Handle;
 
 /// An attribute of the device, by its number in cuda.h. Only those are known that libraries ask for.

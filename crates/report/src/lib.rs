@@ -4,10 +4,10 @@ mod words;
 
 mod memory;
 
+pub mod json;
+
 pub mod text;
 
 pub mod html;
-
-pub mod json;
 
 pub mod prometheus;

@@ -29,9 +29,9 @@ pub mod sidecar;
 
 pub mod snapshot;
 
-mod plausible;
-
 mod error;
+
+mod plausible;
 
 mod pickle;
 

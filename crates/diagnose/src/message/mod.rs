@@ -11,30 +11,30 @@
 //! assert_eq!(read.ooms[0].verdict.cause.name(), "capacity");
 //! ```
 
+mod facts;
+mod verdict;
+mod report;
+mod size;
+mod text;
+mod phrases;
 mod arrays;
-mod assemble;
 mod cause;
-mod clean;
+mod traceback;
 mod context;
 mod disguised;
-mod exception;
-mod facts;
+mod place;
 mod fixes;
 mod host;
 mod jax;
-mod phrases;
-mod place;
 mod processes;
 mod pytorch;
 mod pytorch_plain;
-mod report;
+mod clean;
 mod scan;
 mod serving;
-mod size;
 mod tensorflow;
-mod text;
-mod traceback;
-mod verdict;
+mod assemble;
+mod exception;
 
 use std::io::{self, BufRead};
 

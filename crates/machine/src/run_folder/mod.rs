@@ -10,8 +10,8 @@
 //!
 //! A process is called `rank0`, `main`, or by its number.
 
-mod contents;
 mod notes;
+mod contents;
 
 use std::fs;
 use std::path::{Path, PathBuf};

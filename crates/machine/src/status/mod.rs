@@ -4,11 +4,11 @@
 //! be read is left out, never guessed.
 
 pub mod cgroup;
+pub mod process;
+pub mod settings;
+mod recorded;
 mod gpus;
 pub mod meminfo;
-pub mod process;
-mod recorded;
-pub mod settings;
 pub mod shm;
 
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
 //! cuDNN. Nothing is computed. What matters is how much memory each operation asks for; that is answered from the
 //! shapes that its descriptors carry. Functions about versions and errors are left to the real library.
 
-mod convolution;
 mod descriptors;
+mod problem;
+mod workspaces;
+mod convolution;
 mod graph;
 mod normalization;
-mod problem;
 mod recurrent;
-mod workspaces;
 
 use crate::card::Architecture as _;
 use std::ffi::c_int;

@@ -1,11 +1,12 @@
 //! The card: how many there are, which is current, what it is.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
 use crate::answer::{answer, offer, put};
 use crate::card::card;
 use crate::code::{self, Code, INVALID_VALUE, SUCCESS};
 use crate::properties::{Cuda, describe};
+use crate::real::{version, write_text};
 
 answer! {
     /// There is one card.
@@ -26,27 +27,6 @@ answer! {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaSetDevice(device: c_int) -> Code {
     if device == 0 { SUCCESS } else { code::fail(code::INVALID_DEVICE) }
-}
-
-/// The version of the real runtime, so that all agree on the layout of structures.
-pub(crate) fn version() -> c_int {
-    /// Looks in the libraries that are loaded after this one.
-    const NEXT: *mut c_void = -1_isize as *mut c_void;
-    unsafe extern "C" {
-        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    }
-    // SAFETY: a C string; the handle is glibc's RTLD_NEXT.
-    let found = unsafe { dlsym(NEXT, c"cudaRuntimeGetVersion".as_ptr()) };
-    let mut version = 13_000;
-    if !found.is_null() {
-        // SAFETY: the symbol of this name in CUDA's runtime has this signature, in every version.
-        let ask: unsafe extern "C" fn(*mut c_int) -> Code = unsafe { std::mem::transmute(found) };
-        // SAFETY: it writes one int; it needs neither driver nor device.
-        if unsafe { ask(&raw mut version) } != SUCCESS {
-            version = 13_000;
-        }
-    }
-    version
 }
 
 /// The card's description.
@@ -87,20 +67,6 @@ pub(crate) unsafe extern "C" fn cudaDeviceGetAttribute(
 pub(crate) unsafe extern "C" fn cudaDeviceGetPCIBusId(at: *mut c_char, length: c_int, _: c_int) -> Code {
     // SAFETY: the caller's buffer of `length` bytes.
     unsafe { write_text(at, length, c"0000:00:00.0") }
-}
-
-/// Copies a C string into a buffer of `length` bytes, whole or not at all.
-///
-/// # Safety
-/// `at` points to `length` bytes that the caller owns.
-pub(crate) unsafe fn write_text(at: *mut c_char, length: c_int, text: &CStr) -> Code {
-    let bytes = text.to_bytes_with_nul();
-    if at.is_null() || usize::try_from(length).unwrap_or(0) < bytes.len() {
-        return code::fail(INVALID_VALUE);
-    }
-    // SAFETY: `at` has room for them, as just checked against the caller's word.
-    unsafe { at.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-    SUCCESS
 }
 
 /// The range of priorities of current cards.

@@ -6,5 +6,3 @@
 mod device;
 mod queue;
 mod storage;
-
-pub(crate) use device::{version, write_text};

@@ -2,10 +2,10 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use super::device::version;
 use crate::answer::{answer, offer, put};
 use crate::card::{Architecture, card};
 use crate::code::{self, Code, INVALID_VALUE, SUCCESS};
+use crate::real::version;
 use crate::store::{Handle, handle};
 
 answer! {

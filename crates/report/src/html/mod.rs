@@ -1,15 +1,15 @@
 //! `oomph explain` as one page that needs nothing but itself: no script is needed to read it, no address is asked for
 //! anything, and the same results give the same bytes.
 
-mod bar;
-pub mod card;
 mod escape;
+mod bar;
 mod fixes;
+mod style;
+mod verdict;
+pub mod card;
 mod map;
 mod plan;
-mod style;
 mod timeline;
-mod verdict;
 
 use std::fmt::Write as _;
 

@@ -15,10 +15,10 @@ use oomph_diagnose::results::explain::{Explained, FileResult};
 use oomph_diagnose::results::replay::ReplayResult;
 use oomph_diagnose::results::tune::TuneResult;
 
-mod explain;
 mod message;
-mod plan;
 mod recorded;
+mod explain;
+mod plan;
 mod run;
 mod status;
 

@@ -1,7 +1,8 @@
 //! Results as text for people: 80 columns, colour only where it is asked for.
 
-pub mod explain;
+mod style;
 mod heading;
+pub mod explain;
 pub mod inspect;
 pub mod message;
 pub mod plan;
@@ -10,7 +11,6 @@ pub mod replay;
 pub mod rules;
 pub mod run;
 pub mod status;
-mod style;
 pub mod tune;
 
 use oomph_diagnose::results::explain::{Explained, FileResult};

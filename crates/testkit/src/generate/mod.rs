@@ -1,9 +1,9 @@
 //! Recordings of training jobs that never ran: complete, self-consistent, and the same for the same seed.
 
-mod job;
 mod random;
-mod recorded;
 mod session;
+mod recorded;
+mod job;
 mod stacks;
 
 use oomph_engine::simulated::SimulatedDevice;

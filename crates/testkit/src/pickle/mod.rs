@@ -1,12 +1,12 @@
 //! Snapshots as the pickles PyTorch writes: of every version, in the styles of CPython and of PyTorch's C++ pickler.
 
 mod encoder;
+mod words;
 mod events;
 mod segments;
 mod sidecar;
 mod stacks;
 mod tree;
-mod words;
 
 use std::io::{self, Write};
 

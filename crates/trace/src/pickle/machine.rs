@@ -2,10 +2,11 @@
 
 use std::io::Read;
 
+use super::heap::Heap;
 use super::input::{Input, MARGIN};
 use super::state::State;
 use super::step::{Pause, run};
-use super::value::{Heap, Value};
+use super::value::Value;
 use super::{Shapes, foreign, opcode as op};
 use crate::error::ReadError;
 use crate::text::Texts;

@@ -7,22 +7,25 @@
 //! Memory: at most about 100 bytes per byte of a plain file; for a packed one at most what `machine::BASE` and
 //! `machine::PER_STORED_BYTE` allow, so that a decompression bomb is refused.
 
-mod fill;
-mod foreign;
-mod input;
-mod machine;
-mod memo;
 mod opcode;
 mod runs;
-mod source;
-mod state;
-mod step;
 mod value;
+mod memo;
+mod heap;
+mod state;
+mod fill;
+mod foreign;
+mod source;
+mod input;
+mod step;
 
+mod machine;
+
+pub(crate) use heap::Heap;
 pub(crate) use machine::{Outcome, read};
 pub(crate) use memo::Pack;
 pub(crate) use source::Source;
-pub(crate) use value::{Heap, Kind, NO_SLOT, Object, Value};
+pub(crate) use value::{Kind, NO_SLOT, Object, Value};
 
 /// What the layer above makes of filled containers.
 pub(crate) trait Shapes {

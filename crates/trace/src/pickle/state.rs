@@ -1,9 +1,10 @@
 //! What the opcodes work on: the stack, its marks, the memo.
 
 use super::Shapes;
+use super::heap::Heap;
 use super::opcode as op;
 use super::runs::Runs;
-use super::value::{Heap, Kind, NO_SLOT, Object, Value};
+use super::value::{Kind, NO_SLOT, Object, Value};
 use crate::text::{TextId, Texts};
 
 /// The state of a machine between two opcodes.

@@ -1,37 +1,13 @@
 //! The dict of one trace entry becomes an [`Event`].
 
+use super::fault::Fault;
 use super::records::{Records, TorchHeap, TorchValue};
 use super::words;
 use crate::event::{Action, Event, PoolIdx, Stream};
 use crate::pickle::Value;
 use crate::stack::StackId;
-use crate::text::{TextId, Texts};
+use crate::text::TextId;
 use crate::units::{Addr, Bytes};
-
-/// Why a dict is not an event, block or segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// A field is not there.
-    Missing(&'static str),
-    /// A field holds something of another kind.
-    Wrong(&'static str),
-    /// An unknown action.
-    Action(TextId),
-    /// The frames are not a list of frames.
-    Frames,
-}
-
-impl Fault {
-    /// The fault in words.
-    pub(super) fn describe(self, texts: &Texts) -> String {
-        match self {
-            Fault::Missing(field) => format!("`{field}` is missing"),
-            Fault::Wrong(field) => format!("`{field}` holds something no PyTorch writes there"),
-            Fault::Action(word) => format!("unknown action `{}`", texts.get(word)),
-            Fault::Frames => "`frames` is not a list of frames".to_owned(),
-        }
-    }
-}
 
 /// An event whose fields are being read.
 #[derive(Clone, Copy, Debug, Default)]

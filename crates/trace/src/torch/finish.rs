@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::event::{Draft, Fault};
+use super::event::Draft;
+use super::fault::Fault;
 use super::lookup::{Dict, take_list};
 use super::records::{Record, Records, TorchHeap, TorchValue};
 use super::sidecar::Plain;

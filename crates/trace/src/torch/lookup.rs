@@ -1,6 +1,6 @@
 //! Looking things up in the dicts and lists that are left when the pickle has been read.
 
-use super::event::Fault;
+use super::fault::Fault;
 use super::records::{TorchHeap, TorchValue};
 use crate::pickle::{Object, Value};
 use crate::text::TextId;

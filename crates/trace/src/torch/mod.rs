@@ -3,16 +3,18 @@
 //! While the pickle is read, [`shapes`] turns frames, stacks and events into [`records`]. What is left at the end
 //! (segments, blocks, annotations, settings) is read by [`finish`].
 
-mod event;
-mod finish;
-mod lookup;
+mod fault;
+
 mod pool;
+mod words;
 mod records;
+mod event;
+mod lookup;
 mod segment;
 mod settings;
-mod shapes;
 mod sidecar;
-mod words;
+mod finish;
+mod shapes;
 
 use std::io::Read;
 

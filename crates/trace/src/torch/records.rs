@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::event::Fault;
+use super::fault::Fault;
 use super::pool::Pools;
 use super::words;
 use crate::event::{Event, PoolId, PoolIdx};

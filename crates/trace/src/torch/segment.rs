@@ -1,6 +1,6 @@
 //! The dicts of segments and blocks, of every PyTorch from 1.13 on.
 
-use super::event::Fault;
+use super::fault::Fault;
 use super::lookup::{Dict, take_list};
 use super::records::{Records, TorchHeap, TorchValue};
 use super::words;

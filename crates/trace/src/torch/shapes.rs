@@ -1,6 +1,7 @@
 //! What the pickle's containers become while they are read.
 
-use super::event::{Draft, Fault};
+use super::event::Draft;
+use super::fault::Fault;
 use super::records::{Record, Records, TorchHeap, TorchValue};
 use super::words;
 use crate::pickle::{NO_SLOT, Shapes, Value};
