@@ -1,7 +1,7 @@
 //! NVML's functions, answered from the scenario.
 //!
-//! Every pointer that a caller hands over is what `nvml.h` asks for: that is the caller's promise, as it is towards NVML
-//! itself, and what every `SAFETY` here relies on.
+//! Every pointer that a caller hands over is what `nvml.h` asks for: that is the caller's promise, as it is towards
+//! NVML itself, and what every `SAFETY` here relies on.
 #![allow(non_snake_case, reason = "the names are NVML's")]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -31,13 +31,13 @@ fn failure(failures: &[(String, i32)], function: &str) -> Option<c_int> {
     failures.iter().find(|(name, _)| name == function).map(|(_, code)| *code)
 }
 
-/// Runs a function that is about the whole machine.
+/// Answers a question about the whole machine.
 fn system(function: &str, answer: impl FnOnce(&Scenario) -> c_int) -> c_int {
     let scenario = scenario();
     failure(&scenario.failures, function).unwrap_or_else(|| answer(&scenario))
 }
 
-/// Runs a function that is about one GPU or instance.
+/// Answers a question about one GPU or instance.
 fn device(handle: Handle, function: &str, answer: impl FnOnce(&Scenario, &Gpu) -> c_int) -> c_int {
     system(function, |scenario| {
         let number = handle as usize;

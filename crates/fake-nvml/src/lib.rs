@@ -1,7 +1,7 @@
 //! A library that answers as NVML would, for tests on machines without a GPU.
 //!
-//! What it answers is a text inside of the library file itself, which `oomph_testkit::nvml` writes into a copy: each test
-//! has a library of its own, with no variable or file beside it. The text's lines are described at [`Scenario`].
+//! Its answers are a text inside the library file itself, which `oomph_testkit::nvml` writes into a copy. So each
+//! test has its own library and needs no variable and no other file. [`Scenario`] describes the lines of the text.
 
 #![allow(unsafe_code)]
 
@@ -11,9 +11,9 @@ mod answers;
 
 pub use scenario::Scenario;
 
-/// How the place of the text is found in the library file: this, followed by zeros.
+/// Marks the place of the text in the library file; zeros follow it.
 pub const MARK: &[u8; 24] = b"oomph fake NVML scenario";
-/// The length of that place, the mark included.
+/// The length of that place, including the mark.
 pub const ROOM: usize = 8192;
 
 #[used]

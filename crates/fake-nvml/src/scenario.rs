@@ -1,4 +1,4 @@
-//! What the library is to answer.
+//! What the library answers.
 
 /// A machine's GPUs, read from lines of words:
 ///
@@ -12,8 +12,8 @@
 /// process compute 4711 200             or `graphics`; `?` for memory that is not available
 /// mig                                  divided into instances
 /// instance 3 500 200 MIG-1 NVIDIA H200 MIG 1g.18gb    number, total, used, uuid, name
-/// process compute 4712 200 3           on instance 3, which stands above
-/// fail nvmlDeviceGetName 15            this function fails so; before the first `gpu`, for all of them
+/// process compute 4712 200 3           on instance 3 of a line above
+/// fail nvmlDeviceGetName 15            this function fails with 15; before the first `gpu`: for all
 /// grow 2                               the first two lists of processes are longer than the buffer
 /// record 32                            the length of a record in version 3 of the list
 /// ```
@@ -55,7 +55,7 @@ pub(crate) struct Process {
 }
 
 impl Scenario {
-    /// Reads the lines; those that it does not understand are left out.
+    /// Reads the lines and ignores those that it does not know.
     pub fn parse(text: &str) -> Scenario {
         let mut scenario = Scenario { record: 24, ..Scenario::default() };
         for line in text.lines() {

@@ -1,6 +1,6 @@
 //! Writes a generated recording: `generate OUT.pickle --events 1000000 --depth 60 [--oom] [--protocol 4] [--seed N]`.
 //!
-//! Further: `--stacks N`, `--streams N`, `--minor N` (PyTorch 2.N), `--conf SETTINGS`, `--limit SIZE`, `--static`,
+//! More options: `--stacks N`, `--streams N`, `--minor N` (PyTorch 2.N), `--conf SETTINGS`, `--limit SIZE`, `--static`,
 //! `--cpp` (the C++ pickler's style), `--window N` (only the last N events).
 
 use std::error::Error;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--static" => job.ragged = false,
             "--cpp" => style = Style::Cpp,
             _ if path.is_none() && !argument.starts_with('-') => path = Some(argument),
-            _ => return Err(format!("`{argument}` is no option of this program").into()),
+            _ => return Err(format!("`{argument}` is not an option of this program").into()),
         }
     }
     let path = path.ok_or("a file to write is missing")?;

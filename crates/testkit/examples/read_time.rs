@@ -17,6 +17,6 @@ fn main() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak among it");
     let kilobytes: f64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
     println!("{seconds} {}", kilobytes / 1024.0);
-    // Taking the values down is no part of reading them; the other side does not either.
+    // Freeing the values is not part of reading them, and the other reader does not do it either.
     std::mem::forget(snapshot);
 }

@@ -1,9 +1,8 @@
 //! What oomph's tests share.
 //!
-//! In reading order: a device that remembers what it was asked; scripts that say what an allocator is asked and draw
-//! what it holds; the naive allocator it is compared with; generated jobs and the pickles PyTorch would write of
-//! them; a fake of NVIDIA's library; a
-//! strict reader of Prometheus' format; and the rules the repository obeys.
+//! In reading order: a device that records its calls; scripts of requests, which draw what an allocator holds; the
+//! naive allocator that it is compared with; generated jobs, and the pickles that PyTorch would write of them; a fake
+//! of NVIDIA's library; a strict reader of Prometheus' format; and the rules that the repository obeys.
 
 pub mod recorder;
 

@@ -1,4 +1,4 @@
-//! NVML as a test wants it: a copy of the fake library with a scenario written into it.
+//! NVML for a test: a copy of the fake library with a scenario written into it.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use oomph_fake_nvml::{MARK, ROOM};
 
 /// Writes a library into `folder` that answers as the scenario says ([`oomph_fake_nvml::Scenario`]) and lacks the
-/// functions named as hidden. Its path is given back.
+/// `hidden` functions. Returns its path.
 pub fn library(folder: &Path, scenario: &str, hidden: &[&str]) -> io::Result<PathBuf> {
     let mut bytes = fs::read(built()?)?;
     let mut room = MARK.to_vec();
@@ -39,7 +39,7 @@ fn built() -> io::Result<PathBuf> {
     Ok(folder.join(name))
 }
 
-/// Renames a symbol in the library's tables, so that nobody who asks for it finds it.
+/// Renames a symbol in the library's tables, so that it cannot be found.
 fn hide(bytes: &mut [u8], name: &str) {
     let wanted: Vec<u8> = [b"\0", name.as_bytes(), b"\0"].concat();
     let places: Vec<usize> = bytes

@@ -1,9 +1,9 @@
-//! A device that remembers what it was asked.
+//! A device that records its calls.
 
 use oomph_engine::device::Device;
 use oomph_trace::{Action, Addr, Bytes};
 
-/// A call of the driver that was granted; reservations of address space are not recorded, as in a snapshot.
+/// A call of the driver that succeeded. As in a snapshot, reservations of address space are not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// One of the four segment actions.
@@ -14,7 +14,7 @@ pub struct Call {
     pub size: Bytes,
 }
 
-/// Passes every call on and keeps those that were granted, in order.
+/// Passes every call on and records those that succeed, in order.
 #[derive(Clone, Debug)]
 pub struct Recorder<D> {
     inner: D,
@@ -27,7 +27,7 @@ impl<D> Recorder<D> {
         Recorder { inner, calls: Vec::new() }
     }
 
-    /// The calls since this was last asked.
+    /// The calls since the last time this was called.
     pub fn take_calls(&mut self) -> Vec<Call> {
         std::mem::take(&mut self.calls)
     }

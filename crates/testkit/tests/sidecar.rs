@@ -1,4 +1,4 @@
-//! What oomph's recorder adds to a snapshot is read back as it was, and what is wrong with it costs only itself.
+//! What oomph's recorder adds to a snapshot is read back as it was, and a field of the wrong type costs only itself.
 
 #![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
@@ -154,7 +154,7 @@ fn the_recorded_limit_and_version_are_taken_unless_the_user_knows_better() {
     let known = Known { version: None, limit: Some(Bytes::gib(16) - Bytes::mib(1)) };
     assert_eq!(understood(&snapshot, known, limit), (LimitSource::Given, known.limit));
 
-    // A limit that the job never met is known all the same; one that it surpassed was set later.
+    // A limit that the job never reached is known as well; one that it exceeded was set later.
     let quiet = Job { limit: Some(Bytes::gib(40)), ending: Ending::Complete, ..job() }.record();
     let stated = quiet.sidecar.as_ref().unwrap().devices[0].limit;
     assert_eq!(understood(&quiet, Known::default(), limit), (LimitSource::Recorded, stated));

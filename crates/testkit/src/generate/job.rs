@@ -4,8 +4,8 @@ use oomph_trace::{Annotation, Bytes, Snapshot, StackId};
 
 use oomph_trace::sidecar::{MarkKind, StorageClass};
 
-use super::recorded::Recorded;
-use super::session::{Live, Session};
+use super::session::{Allocation, Session};
+use super::sidecar::SidecarRecorder;
 
 /// The shape of the model.
 #[derive(Clone, Copy, Debug)]
@@ -19,26 +19,31 @@ pub(super) struct Shape {
 }
 
 /// A request failed; the job unwinds.
-pub(super) struct Died;
+pub(super) struct OutOfMemory;
 
-/// What the job holds, and where it is.
+/// What the job holds.
 pub(super) struct Loop<'a> {
     pub(super) session: Session,
     shape: Shape,
     stacks: &'a [StackId],
-    weights: Vec<(Live, u64)>,
-    optimizer: Vec<Live>,
-    gradients: Vec<Live>,
+    weights: Vec<(Allocation, u64)>,
+    optimizer: Vec<Allocation>,
+    gradients: Vec<Allocation>,
     /// Per layer, what its backward needs.
-    activations: Vec<Vec<Live>>,
-    temporary: Vec<Live>,
-    prefetched: Vec<Live>,
-    /// What oomph's recorder writes beside it.
-    pub(super) recorded: Recorded,
+    activations: Vec<Vec<Allocation>>,
+    temporary: Vec<Allocation>,
+    prefetched: Vec<Allocation>,
+    /// What oomph's recorder writes about it.
+    pub(super) recorded: SidecarRecorder,
 }
 
 impl<'a> Loop<'a> {
-    pub(super) fn new(session: Session, shape: Shape, stacks: &'a [StackId], recorded: Recorded) -> Loop<'a> {
+    pub(super) fn new(
+        session: Session,
+        shape: Shape,
+        stacks: &'a [StackId],
+        recorded: SidecarRecorder,
+    ) -> Loop<'a> {
         Loop {
             session,
             shape,
@@ -59,13 +64,13 @@ impl<'a> Loop<'a> {
         recorded.then(|| self.stacks[(place % self.stacks.len() as u64) as usize])
     }
 
-    fn alloc(&mut self, bytes: u64, stream: u16, place: u64) -> Result<Live, Died> {
+    fn alloc(&mut self, bytes: u64, stream: u16, place: u64) -> Result<Allocation, OutOfMemory> {
         let stack = self.stack(place);
-        self.session.alloc(Bytes(bytes.max(4)), stream, stack).ok_or(Died)
+        self.session.alloc(Bytes(bytes.max(4)), stream, stack).ok_or(OutOfMemory)
     }
 
-    /// Weights, once.
-    pub(super) fn load(&mut self) -> Result<(), Died> {
+    /// Allocates the weights.
+    pub(super) fn load(&mut self) -> Result<(), OutOfMemory> {
         let hidden = self.shape.hidden;
         let vocabulary = self.alloc(hidden * 4096 * 4, 0, 1)?;
         self.weights.push((vocabulary, hidden * 4096 * 4));
@@ -89,7 +94,7 @@ impl<'a> Loop<'a> {
     }
 
     /// One step: forward, backward, optimizer.
-    pub(super) fn step(&mut self, snapshot: &mut Snapshot) -> Result<(), Died> {
+    pub(super) fn step(&mut self, snapshot: &mut Snapshot) -> Result<(), OutOfMemory> {
         let sequence = self.sequence();
         self.begin_step();
         self.forward(sequence, self.shape.layers)?;
@@ -107,7 +112,7 @@ impl<'a> Loop<'a> {
         self.recorded.mark(&mut self.session.time_us, kind);
     }
 
-    /// What everything that lives on is for.
+    /// Records what weights, gradients and the optimizer's state are for.
     pub(super) fn classify(&mut self) {
         let weights = self.weights.iter().map(|(live, _)| (*live, StorageClass::Weights));
         let gradients = self.gradients.iter().map(|live| (*live, StorageClass::Gradients));
@@ -121,7 +126,7 @@ impl<'a> Loop<'a> {
     }
 
     /// The first `layers` layers forward.
-    pub(super) fn forward(&mut self, sequence: u64, layers: u64) -> Result<(), Died> {
+    pub(super) fn forward(&mut self, sequence: u64, layers: u64) -> Result<(), OutOfMemory> {
         self.prefetch(sequence)?;
         let tokens = self.shape.batch * sequence;
         let hidden = self.shape.hidden;
@@ -133,7 +138,7 @@ impl<'a> Loop<'a> {
                     .into_iter()
                     .enumerate()
             {
-                // Each operator makes something that goes at once beside what it keeps.
+                // Each operator makes one temporary tensor, and one that is kept.
                 let scratch = self.alloc(tokens * hidden * 2, 0, place + 16 + n as u64)?;
                 self.temporary.push(scratch);
                 let kept = self.alloc(tokens * elements * 2, 0, place + n as u64)?;
@@ -149,8 +154,8 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
-    /// The layers backward: activations go in reverse, gradients come.
-    fn backward(&mut self, sequence: u64) -> Result<(), Died> {
+    /// The layers backward: activations are freed in reverse order, gradients are allocated.
+    fn backward(&mut self, sequence: u64) -> Result<(), OutOfMemory> {
         let tokens = self.shape.batch * sequence;
         let hidden = self.shape.hidden;
         while let Some(mut kept) = self.activations.pop() {
@@ -180,8 +185,8 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
-    /// The optimizer makes its state at the first step; gradients go after every one.
-    fn update(&mut self, snapshot: &mut Snapshot) -> Result<(), Died> {
+    /// The optimizer allocates its state in the first step; gradients are freed after every step.
+    fn update(&mut self, snapshot: &mut Snapshot) -> Result<(), OutOfMemory> {
         self.annotate(snapshot, true);
         self.mark(MarkKind::Optimizer);
         if self.optimizer.is_empty() {
@@ -211,8 +216,8 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
-    /// The next batch arrives on other streams, which the default one then uses.
-    fn prefetch(&mut self, sequence: u64) -> Result<(), Died> {
+    /// The next batch arrives on other streams; then the default one uses it.
+    fn prefetch(&mut self, sequence: u64) -> Result<(), OutOfMemory> {
         let stack = self.stack(8001);
         for batch in std::mem::take(&mut self.prefetched) {
             self.session.free_later(batch, stack);
@@ -234,8 +239,8 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// Asks for more than there is left, in the middle of a forward pass.
-    pub(super) fn overreach(&mut self, limit: Bytes) -> Result<(), Died> {
+    /// Asks for more than is left, in the middle of a forward pass.
+    pub(super) fn overreach(&mut self, limit: Bytes) -> Result<(), OutOfMemory> {
         let sequence = self.sequence();
         self.begin_step();
         self.forward(sequence, self.shape.layers / 2 + 1)?;
@@ -245,7 +250,7 @@ impl<'a> Loop<'a> {
         Ok(())
     }
 
-    /// The exception leaves the step: what only the step held goes, the model stays.
+    /// The exception leaves the step: what only the step held is freed, the model stays.
     pub(super) fn unwind(&mut self) {
         self.drop_temporary(9500);
         let stack = self.stack(9501);

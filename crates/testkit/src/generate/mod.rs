@@ -2,7 +2,7 @@
 
 mod random;
 mod session;
-mod recorded;
+mod sidecar;
 mod job;
 mod stacks;
 
@@ -14,12 +14,12 @@ use oomph_trace::{Bytes, Fields, PoolId, RecordedSettings, Snapshot};
 
 use crate::recorder::Recorder;
 use job::{Loop, Shape};
-use recorded::Recorded;
 use session::Session;
+use sidecar::SidecarRecorder;
 
 pub use random::Random;
 
-/// What the driver has to give before the job begins.
+/// The memory that is free before the job begins.
 const DEVICE: Bytes = Bytes::gib(80);
 
 /// How a job ends.
@@ -40,7 +40,7 @@ pub struct Job {
     pub stack_depth: usize,
     /// How many different stacks.
     pub stacks: usize,
-    /// Streams in use; those beyond the first bring batches, whose frees wait.
+    /// How many streams are used. The streams after the first bring batches, whose frees have to wait.
     pub streams: u16,
     /// Whether the sequence length changes from step to step.
     pub ragged: bool,
@@ -50,11 +50,11 @@ pub struct Job {
     pub version: Version,
     /// Its settings.
     pub options: Options,
-    /// What PyTorch may hold; a job that outgrows it dies there.
+    /// What PyTorch may hold. A job that needs more fails.
     pub limit: Option<Bytes>,
     /// How it ends.
     pub ending: Ending,
-    /// Whether oomph's recorder runs beside it, and in which steps it records stacks: every n-th; `None`: it does not.
+    /// Oomph's recorder records it, with stacks in every n-th step; `None`: the job has no recorder.
     pub sampled: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ impl Job {
             depth => stacks::add(&mut snapshot, self.stacks, depth, &mut random),
         };
         let limit = self.limit.or((self.ending == Ending::OutOfMemory).then_some(Bytes::gib(16)));
-        let recorded = Recorded::new(self.sampled, limit);
+        let recorded = SidecarRecorder::new(self.sampled, limit);
         let limit = if self.sampled.is_some() { recorded.limit() } else { limit };
         let device = Recorder::new(SimulatedDevice::new(Some(DEVICE)));
         let torch = Torch::new(Profile::of(self.version), self.options.clone(), limit, device);
@@ -140,7 +140,7 @@ impl Job {
     }
 }
 
-/// The fields that snapshots of `version` have, as far as an ordinary run shows them.
+/// The fields that a snapshot of `version` has after an ordinary run.
 pub fn fields_of(version: Version) -> Fields {
     let since = |minor| version >= Version::two(minor);
     Fields {
@@ -156,7 +156,7 @@ pub fn fields_of(version: Version) -> Fields {
         pool_id: since(12),
         max_round_threshold: since(13),
         host: since(14),
-        // Only where something was set.
+        // Only if something was set.
         internal_metadata: false,
     }
 }

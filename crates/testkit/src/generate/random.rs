@@ -1,11 +1,11 @@
-//! Random numbers that are the same everywhere and for ever: splitmix64.
+//! Random numbers that are the same on every machine: splitmix64.
 
 /// A generator; equal seeds give equal numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Starts from a seed; any will do.
+    /// Starts from a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -19,7 +19,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number in `from..to`, which must not be empty.
+    /// A number in `from..to`. The range must not be empty.
     pub fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.bits() % (to - from)
     }

@@ -1,4 +1,4 @@
-//! A job under way: requests go to the allocator, and what PyTorch would record of them is written down.
+//! A running job: requests go to the allocator, and a trace records them as PyTorch would.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use crate::recorder::{Call, Recorder};
 
 /// An allocation of the job.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Live {
+pub(super) struct Allocation {
     block: BlockId,
     pub(super) addr: Addr,
     pub(super) size: Bytes,
@@ -29,9 +29,9 @@ pub(super) struct Session {
     device_free: Bytes,
     names_pools: bool,
     /// Frees that wait, oldest first, with the stack of the free.
-    pending: Vec<(Live, Option<StackId>)>,
+    pending: Vec<(Allocation, Option<StackId>)>,
     stacks: HashMap<Addr, Option<StackId>>,
-    /// Who made a segment: by address its stream and stack. Unmapped ranges keep their entry.
+    /// The stream and the stack that made each segment, by address. Unmapped ranges keep their entry.
     made: BTreeMap<Addr, (Stream, Option<StackId>)>,
 }
 
@@ -56,8 +56,8 @@ impl Session {
     }
 
     /// Asks for memory. `None`: the request failed, which is recorded.
-    pub(super) fn alloc(&mut self, size: Bytes, stream: u16, stack: Option<StackId>) -> Option<Live> {
-        // Events of other streams are looked at before every request.
+    pub(super) fn alloc(&mut self, size: Bytes, stream: u16, stack: Option<StackId>) -> Option<Allocation> {
+        // Before every request PyTorch checks which frees are complete.
         while !self.pending.is_empty() && self.random.one_in(3) {
             let (live, at) = self.pending.remove(0);
             self.torch.complete(live.block);
@@ -85,7 +85,7 @@ impl Session {
                 let addr = self.torch.block(block).addr;
                 self.record(Action::Alloc, addr, size, stream, stack);
                 self.stacks.insert(addr, stack);
-                Some(Live { block, addr, size, stream })
+                Some(Allocation { block, addr, size, stream })
             }
             Err(failure) => {
                 let free = self.device_free.saturating_sub(self.torch.counters().reserved);
@@ -96,14 +96,14 @@ impl Session {
     }
 
     /// Gives memory back that no other stream uses.
-    pub(super) fn free(&mut self, live: Live, stack: Option<StackId>) {
+    pub(super) fn free(&mut self, live: Allocation, stack: Option<StackId>) {
         self.record(Action::FreeRequested, live.addr, live.size, live.stream, stack);
         self.torch.free(live.block);
         self.record(Action::FreeCompleted, live.addr, live.size, live.stream, stack);
     }
 
     /// Gives memory back that another stream still uses.
-    pub(super) fn free_later(&mut self, live: Live, stack: Option<StackId>) {
+    pub(super) fn free_later(&mut self, live: Allocation, stack: Option<StackId>) {
         self.record(Action::FreeRequested, live.addr, live.size, live.stream, stack);
         self.torch.free_later(live.block);
         self.pending.push((live, stack));
@@ -155,7 +155,7 @@ impl Session {
         }
     }
 
-    /// A segment's own stream is recorded, which under pressure need not be the request's.
+    /// Records a call with the stream of its segment. When memory is released, that can differ from the request's.
     fn record_call(&mut self, call: &Call, stream: u16, stack: Option<StackId>) {
         if matches!(call.action, Action::SegmentAlloc | Action::SegmentMap) {
             self.made.insert(call.addr, (handle(stream), stack));
@@ -182,7 +182,7 @@ impl Session {
     }
 }
 
-/// The handle of the n-th stream; as in CUDA, the default one is 0 and later ones lie higher.
+/// The handle of the n-th stream. As in CUDA, the default one is 0 and later ones are higher.
 fn handle(stream: u16) -> Stream {
     Stream(if stream == 0 { 0 } else { 0x5581_0000_0000 + u64::from(stream) * 0x1a40 })
 }

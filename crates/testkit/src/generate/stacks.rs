@@ -1,4 +1,4 @@
-//! Call stacks as a training script has them: the loop outside, modules calling modules, an operator inside.
+//! Call stacks like those of a training script: outside the loop, then modules that call modules, inside an operator.
 
 use oomph_trace::{Frame, FrameId, Snapshot, StackId};
 

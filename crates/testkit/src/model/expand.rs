@@ -1,34 +1,35 @@
-//! Expandable segments, naively.
+//! The naive allocator's expandable segments.
 
 use oomph_engine::device::Device;
 use oomph_engine::torch::block::State;
 use oomph_engine::torch::options::Reserve;
 use oomph_trace::{Addr, Bytes};
 
-use super::{Handle, Naive, NaiveBlock, Wanted};
+use super::{Handle, Naive, NaiveBlock, Search};
 
 impl<D: Device> Naive<D> {
-    /// Maps pages until a block is large enough. What was mapped before a failure stays.
-    pub(super) fn grow_expandable(&mut self, wanted: Wanted) -> Option<Handle> {
-        let mut block = self.find_expandable(wanted)?;
+    /// Maps pages until a block is large enough. If that fails, what is mapped stays.
+    pub(super) fn grow_expandable(&mut self, search: Search) -> Option<Handle> {
+        let mut block = self.find_expandable(search)?;
         if block.state == State::Unmapped {
-            block = self.map(block, block.size.min(wanted.size))?;
+            block = self.map(block, block.size.min(search.size))?;
         }
-        while block.size < wanted.size {
+        while block.size < search.size {
             let above = self.above(&block).expect("the space was found to suffice");
-            block = self.map(above, above.size.min(wanted.size - block.size))?;
+            block = self.map(above, above.size.min(search.size - block.size))?;
         }
         Some(block.handle)
     }
 
-    /// The lowest unmapped block of the stream that, with the free block below it and all that follows, suffices.
-    fn find_expandable(&mut self, wanted: Wanted) -> Option<NaiveBlock> {
+    /// The lowest unmapped block of the stream that is large enough together with the free block below it and all that
+    /// follows.
+    fn find_expandable(&mut self, search: Search) -> Option<NaiveBlock> {
         let usable = |block: &NaiveBlock| matches!(block.state, State::Free | State::Unmapped);
         let mut unmapped: Vec<NaiveBlock> = self
             .blocks
             .iter()
             .filter(|block| block.state == State::Unmapped)
-            .filter(|b| (b.owner, b.small, b.stream) == (wanted.owner, wanted.small, wanted.stream))
+            .filter(|b| (b.owner, b.small, b.stream) == (search.owner, search.small, search.stream))
             .copied()
             .collect();
         unmapped.sort_by_key(|block| block.addr);
@@ -40,11 +41,11 @@ impl<D: Device> Naive<D> {
                 room += block.size;
                 next = self.above(&block);
             }
-            if room >= wanted.size {
+            if room >= search.size {
                 return Some(start);
             }
         }
-        let page = self.page_of(wanted.small);
+        let page = self.page_of(search.small);
         let total = self.device.total().0;
         let full = total + total / 8;
         let reserve = match self.options.expandable_segments_reserve {
@@ -53,11 +54,11 @@ impl<D: Device> Naive<D> {
             None => full,
         };
         let reserve = Bytes(reserve.div_ceil(page.0) * page.0);
-        if reserve < wanted.size {
+        if reserve < search.size {
             return None;
         }
         let addr = self.device.reserve(reserve)?;
-        let handle = self.new_segment(addr, reserve, wanted, true);
+        let handle = self.new_segment(addr, reserve, search, true);
         Some(*self.get(handle))
     }
 

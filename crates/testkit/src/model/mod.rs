@@ -1,6 +1,6 @@
-//! PyTorch's allocator written a second time, as plainly as it can be: one flat list of blocks, every question
-//! answered by looking at all of them. It shares nothing with the engine but options, versions, rounding and the
-//! device, so that where the two agree, both are probably right.
+//! PyTorch's allocator a second time, as simple as possible: one flat list of blocks, and every question is answered by
+//! looking at all of them. It shares only options, versions, rounding and the device with the engine, so that where the
+//! two agree, both are probably right.
 
 mod expand;
 mod release;
@@ -15,20 +15,20 @@ use oomph_engine::torch::profile::Profile;
 use oomph_engine::torch::rounding::{self, SMALL_LIMIT};
 use oomph_trace::{Addr, Bytes};
 
-/// A block of the model; never given twice.
+/// The name of a block. No two blocks ever have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Handle(u64);
 
-/// A block and all that is known of it.
+/// A block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NaiveBlock {
     /// Where it begins.
     pub addr: Addr,
     /// How long it is.
     pub size: Bytes,
-    /// What was asked for; nothing unless it is active.
+    /// What was asked for; 0 unless it is active.
     pub requested: Bytes,
-    /// What it is.
+    /// Its state.
     pub state: State,
     /// The stream of its segment.
     pub stream: u16,
@@ -38,9 +38,9 @@ pub struct NaiveBlock {
     pub small: bool,
     /// Whether its segment is expandable.
     pub expandable: bool,
-    /// Also the moment it was made: handles count up.
+    /// Handles count up, so it also tells when the block was made.
     handle: Handle,
-    /// Which segment; these count up too.
+    /// The number of its segment; these count up, too.
     segment: u64,
     /// Where the segment begins.
     base: Addr,
@@ -57,7 +57,7 @@ struct Owner {
 
 /// A request after rounding.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct Search {
     size: Bytes,
     segment: Bytes,
     small: bool,
@@ -74,7 +74,7 @@ pub struct Naive<D> {
     device: D,
     blocks: Vec<NaiveBlock>,
     owners: Vec<Owner>,
-    /// Those that nobody uses any more, in the order of release.
+    /// Owners without users, in the order in which they are released.
     abandoned: Vec<u16>,
     /// Pending frees in their order.
     pending: Vec<Handle>,
@@ -106,8 +106,8 @@ impl<D: Device> Naive<D> {
         self.owners.push(Owner { captures, ..Owner::default() });
     }
 
-    /// The last user of an owner is gone. PyTorch keeps these owners in a hash table; here as in the engine they are
-    /// released in the order of their last abandonment.
+    /// The last user of an owner is gone. PyTorch keeps such owners in a hash table; here and in the engine they are
+    /// released in the order in which they were abandoned last.
     pub fn abandon(&mut self, owner: u16) {
         self.abandoned.retain(|other| *other != owner);
         self.abandoned.push(owner);
@@ -116,80 +116,80 @@ impl<D: Device> Naive<D> {
     /// `malloc`, step by step as PyTorch does it.
     pub fn malloc(&mut self, request: Request) -> Option<Handle> {
         let size = rounding::block_size(request.size, &self.options.roundup_power2_divisions, &self.profile);
-        let wanted = Wanted {
+        let search = Search {
             size,
             segment: rounding::segment_size(size, self.options.large_segment_size),
             small: size <= SMALL_LIMIT,
             stream: request.stream.0,
             owner: request.owner.0,
         };
-        let found = self.find(wanted);
+        let found = self.find(search);
         if found.is_none() {
             self.tally.ooms += 1;
         }
-        found.map(|found| self.serve(found, wanted, request.size))
+        found.map(|found| self.serve(found, search, request.size))
     }
 
-    fn find(&mut self, wanted: Wanted) -> Option<Handle> {
-        if let Some(found) = self.get_free_block(wanted) {
+    fn find(&mut self, search: Search) -> Option<Handle> {
+        if let Some(found) = self.get_free_block(search) {
             return Some(found);
         }
         if self.collects() {
             self.garbage_collect();
         }
-        match self.alloc_block(wanted) {
-            Granted::Block(found) => return Some(found),
-            Granted::Rejected => return None,
-            Granted::No => {}
+        match self.alloc_block(search) {
+            Grant::Block(found) => return Some(found),
+            Grant::Rejected => return None,
+            Grant::No => {}
         }
-        if self.release_available(wanted)
-            && let Granted::Block(found) = self.alloc_block(wanted)
+        if self.release_available(search)
+            && let Grant::Block(found) = self.alloc_block(search)
         {
             return Some(found);
         }
-        if self.owners[usize::from(wanted.owner)].captures {
+        if self.owners[usize::from(search.owner)].captures {
             return None;
         }
         self.empty_cache();
         self.tally.retries += 1;
-        match self.alloc_block(wanted) {
-            Granted::Block(found) => Some(found),
-            Granted::Rejected | Granted::No => None,
+        match self.alloc_block(search) {
+            Grant::Block(found) => Some(found),
+            Grant::Rejected | Grant::No => None,
         }
     }
 
-    fn alloc_block(&mut self, wanted: Wanted) -> Granted {
+    fn alloc_block(&mut self, search: Search) -> Grant {
         let held = self.counters().reserved;
-        if self.limit.is_some_and(|limit| held + wanted.segment > limit) {
-            return Granted::No;
+        if self.limit.is_some_and(|limit| held + search.segment > limit) {
+            return Grant::No;
         }
         if self.options.throw_on_cudamalloc_oom {
             let share = self.options.per_process_memory_fraction.unwrap_or(1.0);
-            if (held + wanted.segment).0 > (share * self.device.total().0 as f64) as u64 {
-                return Granted::Rejected;
+            if (held + search.segment).0 > (share * self.device.total().0 as f64) as u64 {
+                return Grant::Rejected;
             }
         }
         let found = if self.options.expandable_segments {
-            self.grow_expandable(wanted)
+            self.grow_expandable(search)
         } else {
-            self.device.malloc(wanted.segment).map(|addr| {
+            self.device.malloc(search.segment).map(|addr| {
                 self.tally.driver_grows += 1;
-                self.new_segment(addr, wanted.segment, wanted, false)
+                self.new_segment(addr, search.segment, search, false)
             })
         };
-        found.map_or(Granted::No, Granted::Block)
+        found.map_or(Grant::No, Grant::Block)
     }
 
-    fn new_segment(&mut self, addr: Addr, size: Bytes, wanted: Wanted, expandable: bool) -> Handle {
+    fn new_segment(&mut self, addr: Addr, size: Bytes, search: Search, expandable: bool) -> Handle {
         self.segments += 1;
         let block = NaiveBlock {
             addr,
             size,
             requested: Bytes::ZERO,
             state: if expandable { State::Unmapped } else { State::Free },
-            stream: wanted.stream,
-            owner: wanted.owner,
-            small: wanted.small,
+            stream: search.stream,
+            owner: search.owner,
+            small: search.small,
             expandable,
             handle: Handle(0),
             segment: self.segments,
@@ -200,18 +200,18 @@ impl<D: Device> Naive<D> {
     }
 
     /// Gives part of the found block to the request.
-    fn serve(&mut self, found: Handle, wanted: Wanted, requested: Bytes) -> Handle {
+    fn serve(&mut self, found: Handle, search: Search, requested: Bytes) -> Handle {
         let whole = *self.get(found);
-        let rest = whole.size - wanted.size;
-        let splits = if wanted.small || self.options.expandable_segments {
+        let rest = whole.size - search.size;
+        let splits = if search.small || self.options.expandable_segments {
             rest.0 >= 512
         } else {
-            self.options.max_split_size.is_none_or(|max| wanted.size < max) && rest.0 > 1 << 20
+            self.options.max_split_size.is_none_or(|max| search.size < max) && rest.0 > 1 << 20
         };
         let served = if splits {
-            let front = self.add(NaiveBlock { size: wanted.size, ..whole });
+            let front = self.add(NaiveBlock { size: search.size, ..whole });
             let behind = self.get_mut(found);
-            behind.addr = whole.addr.offset(wanted.size);
+            behind.addr = whole.addr.offset(search.size);
             behind.size = rest;
             self.insert(found);
             front
@@ -250,7 +250,7 @@ impl<D: Device> Naive<D> {
         self.pending.contains(&handle)
     }
 
-    /// Joins a block with its neighbours of the same state; the block stays, they go.
+    /// Joins a block with its neighbours of the same state. The block stays and the neighbours go.
     fn merge(&mut self, handle: Handle) {
         let block = *self.get(handle);
         let (below, above) = (self.below(&block), self.above(&block));
@@ -309,7 +309,7 @@ impl<D: Device> Naive<D> {
             .expect("a handle is used while its block lives")
     }
 
-    /// The device, to ask it what it was asked.
+    /// The device, whose calls were recorded.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
@@ -347,7 +347,7 @@ impl<D: Device> Naive<D> {
 }
 
 /// The driver's answer.
-enum Granted {
+enum Grant {
     Block(Handle),
     /// `throw_on_cudamalloc_oom` ended the request.
     Rejected,

@@ -1,10 +1,10 @@
-//! Giving memory back, naively.
+//! How the naive allocator gives memory back.
 
 use oomph_engine::device::Device;
 use oomph_engine::torch::block::State;
 use oomph_trace::Bytes;
 
-use super::{Handle, Naive, NaiveBlock, Wanted};
+use super::{Handle, Naive, NaiveBlock, Search};
 
 impl<D: Device> Naive<D> {
     /// `empty_cache()`, and the last resort of a request.
@@ -20,7 +20,7 @@ impl<D: Device> Naive<D> {
         }
     }
 
-    /// The end of a `MemPool`: its own frees complete, its own cache goes.
+    /// The end of a `MemPool`: its own frees complete, and its own cache is released.
     pub fn empty_pool(&mut self, owner: u16) {
         for handle in self.pending.clone() {
             if self.get(handle).owner == owner {
@@ -50,10 +50,10 @@ impl<D: Device> Naive<D> {
     }
 
     /// With `max_split_size_mb`: one oversized block that is enough, else several, largest first.
-    pub(super) fn release_available(&mut self, wanted: Wanted) -> bool {
+    pub(super) fn release_available(&mut self, search: Search) -> bool {
         let Some(max) = self.options.max_split_size else { return false };
-        let key = wanted.size.max(max);
-        let set = self.set(wanted);
+        let key = search.size.max(max);
+        let set = self.set(search);
         let split = set.iter().position(|block| block.size >= key).unwrap_or(set.len());
         if let Some(block) = set.get(split).filter(|block| !block.expandable) {
             self.release(block.handle);

@@ -1,18 +1,18 @@
-//! The search of the cache, naively.
+//! How the naive allocator searches its cache.
 
 use oomph_engine::device::Device;
 use oomph_engine::torch::block::State;
 use oomph_engine::torch::profile::TieBreak;
 use oomph_trace::{Addr, Bytes};
 
-use super::{Handle, Naive, NaiveBlock, Wanted};
+use super::{Handle, Naive, NaiveBlock, Search};
 
 impl<D: Device> Naive<D> {
     /// The free blocks of one pool and stream in the order of PyTorch's set.
-    pub(super) fn set(&self, wanted: Wanted) -> Vec<NaiveBlock> {
+    pub(super) fn set(&self, search: Search) -> Vec<NaiveBlock> {
         let in_set = |block: &&NaiveBlock| {
             block.state == State::Free
-                && (block.owner, block.small, block.stream) == (wanted.owner, wanted.small, wanted.stream)
+                && (block.owner, block.small, block.stream) == (search.owner, search.small, search.stream)
         };
         let mut set: Vec<NaiveBlock> = self.blocks.iter().filter(in_set).copied().collect();
         set.sort_by_key(|block| self.order(block));
@@ -28,12 +28,12 @@ impl<D: Device> Naive<D> {
         (block.stream, block.size, tie, block.addr)
     }
 
-    pub(super) fn get_free_block(&mut self, wanted: Wanted) -> Option<Handle> {
+    pub(super) fn get_free_block(&mut self, search: Search) -> Option<Handle> {
         if self.collects() {
-            self.owners[usize::from(wanted.owner)].searches[usize::from(wanted.small)] += 1;
+            self.owners[usize::from(search.owner)].searches[usize::from(search.small)] += 1;
         }
         let fitting: Vec<NaiveBlock> =
-            self.set(wanted).into_iter().filter(|b| b.size >= wanted.size).collect();
+            self.set(search).into_iter().filter(|b| b.size >= search.size).collect();
         let mut at = 0;
         if fitting.first()?.expandable {
             if self.options.expandable_segments {
@@ -53,11 +53,11 @@ impl<D: Device> Naive<D> {
         }
         let found = fitting[at];
         if let Some(max) = self.options.max_split_size {
-            if wanted.size < max && found.size >= max {
+            if search.size < max && found.size >= max {
                 return None;
             }
             let rounding = self.options.max_non_split_rounding.unwrap_or(self.options.large_segment_size);
-            if wanted.size >= max && found.size >= wanted.size + rounding {
+            if search.size >= max && found.size >= search.size + rounding {
                 return None;
             }
         }

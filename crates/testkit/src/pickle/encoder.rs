@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// Whose habits to follow.
+/// Whose pickler to imitate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// `pickle.dump` of CPython with this protocol, 2 to 5: containers enter the memo before they are filled,
@@ -28,10 +28,10 @@ pub(super) struct Memo(u32);
 pub(super) struct Encoder<W> {
     out: W,
     style: Style,
-    /// The frame under way; without frames, what was not written yet.
+    /// The current frame; without frames, what is not written yet.
     pending: Vec<u8>,
     memoised: u32,
-    /// The first failure to write, told when the next container is closed.
+    /// The first failure to write. It is returned when the next container is closed.
     failed: io::Result<()>,
 }
 
@@ -108,7 +108,7 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// A text, which enters the memo.
+    /// A text. It goes into the memo.
     pub(super) fn text(&mut self, text: &str) -> Memo {
         self.object();
         match u8::try_from(text.len()) {
@@ -134,7 +134,7 @@ impl<W: Write> Encoder<W> {
             self.pending.extend(n.to_le_bytes());
         } else {
             let bytes = n.to_le_bytes();
-            // CPython writes as few bytes as keep the sign; the C++ pickler always eight, if they do.
+            // CPython writes as few bytes as keep the sign; the C++ pickler writes eight if they are enough.
             let fits = |length: usize| n >= -(1 << (8 * length - 1)) && n < 1 << (8 * length - 1);
             let least = (1..=16).find(|length| *length == 16 || fits(*length)).unwrap_or(16);
             let length = if self.style == Style::Cpp { least.max(8) } else { least };
@@ -170,18 +170,18 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// Begins a dict of `items` pairs, of which there are at most a thousand.
-    pub(super) fn open_dict(&mut self, items: usize) -> Opened {
+    /// Begins a dict of `items` pairs, at most a thousand.
+    pub(super) fn open_dict(&mut self, items: usize) -> Container {
         self.open(b'}', items)
     }
 
     /// Ends a dict whose `items` pairs were written.
-    pub(super) fn close_dict(&mut self, opened: Opened) -> io::Result<Memo> {
-        self.close(opened, b's', b'u')
+    pub(super) fn close_dict(&mut self, container: Container) -> io::Result<Memo> {
+        self.close(container, b's', b'u')
     }
 
     /// Begins a list of `items` items.
-    pub(super) fn open_list(&mut self, items: usize) -> Opened {
+    pub(super) fn open_list(&mut self, items: usize) -> Container {
         self.open(b']', items)
     }
 
@@ -193,22 +193,22 @@ impl<W: Write> Encoder<W> {
     }
 
     /// Ends a list whose items were written.
-    pub(super) fn close_list(&mut self, opened: Opened) -> io::Result<Memo> {
-        self.close(opened, b'a', b'e')
+    pub(super) fn close_list(&mut self, container: Container) -> io::Result<Memo> {
+        self.close(container, b'a', b'e')
     }
 
-    fn open(&mut self, empty: u8, items: usize) -> Opened {
+    fn open(&mut self, empty: u8, items: usize) -> Container {
         self.object();
         self.pending.push(empty);
         let memo = (self.style != Style::Cpp).then(|| self.memoise());
         if items > 1 || (items == 1 && self.style == Style::Cpp) {
             self.pending.push(b'(');
         }
-        Opened { items, memo }
+        Container { items, memo }
     }
 
-    fn close(&mut self, opened: Opened, one: u8, many: u8) -> io::Result<Memo> {
-        let Opened { items, memo } = opened;
+    fn close(&mut self, container: Container, one: u8, many: u8) -> io::Result<Memo> {
+        let Container { items, memo } = container;
         match items {
             0 => {}
             1 if self.style != Style::Cpp => self.pending.push(one),
@@ -219,10 +219,10 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-/// A container being filled.
+/// A container that is being filled.
 #[derive(Clone, Copy)]
 #[must_use]
-pub(super) struct Opened {
+pub(super) struct Container {
     items: usize,
     memo: Option<Memo>,
 }

@@ -8,12 +8,11 @@ use oomph_trace::{Action, Addr, Event, StackId};
 
 use super::Writer;
 use super::encoder::Memo;
-use super::words::Word;
 
 /// Lists of frames that later entries may share, because PyTorch recorded both with one context.
 #[derive(Default)]
 struct Shared {
-    /// Of a free under way, by its address.
+    /// Of a free that is not complete, by its address.
     frees: HashMap<Addr, (StackId, Memo)>,
     /// Of the driver call just before.
     call: Option<(StackId, Memo)>,
@@ -55,38 +54,36 @@ impl<W: Write> Writer<'_, W> {
         let (time, compile, metadata, pool) = (since(2), since(8), since(10), since(12));
         let extra = [time, compile, metadata, pool, event.stack.is_some()];
         let dict = self.out.open_dict(4 + extra.iter().filter(|has| **has).count());
-        self.word(Word::Action);
-        self.word(event.action.into());
-        self.word(if event.action == Action::Oom { Word::DeviceFree } else { Word::Addr });
+        self.word("action");
+        self.word(event.action.name());
+        self.word(if event.action == Action::Oom { "device_free" } else { "addr" });
         self.out.int(event.addr.0.into());
-        self.word(Word::Size);
+        self.word("size");
         self.out.int(event.size.0.into());
-        self.word(Word::Stream);
+        self.word("stream");
         self.out.int(event.stream.0.into());
         if time {
-            self.word(Word::TimeUs);
+            self.word("time_us");
             self.out.int(event.time_us.into());
         }
         if compile {
-            self.word(Word::CompileContext);
+            self.word("compile_context");
             self.words.text(&mut self.out, "N/A");
         }
         if metadata {
-            self.word(Word::UserMetadata);
+            self.word("user_metadata");
             match event.metadata {
-                Some(text) => {
-                    self.words.text(&mut self.out, self.snapshot.texts.get(text));
-                }
-                None => self.word(Word::Empty),
+                Some(text) => self.words.text(&mut self.out, self.snapshot.texts.get(text)),
+                None => self.word(""),
             }
         }
         if pool {
-            self.word(Word::PoolId);
+            self.word("pool_id");
             let id = event.pool.map(|pool| self.snapshot.pool_id(pool)).unwrap_or_default();
             self.out.pair(id.0, id.1);
         }
         if let Some(stack) = event.stack {
-            self.word(Word::Frames);
+            self.word("frames");
             self.event_frames(event, stack, block, shared)?;
         } else {
             shared.call = None;

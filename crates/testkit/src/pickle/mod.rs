@@ -1,10 +1,10 @@
 //! Snapshots as the pickles PyTorch writes: of every version, in the styles of CPython and of PyTorch's C++ pickler.
 
 mod encoder;
-mod words;
 mod events;
 mod segments;
 mod sidecar;
+mod words;
 mod stacks;
 mod tree;
 
@@ -16,7 +16,7 @@ use oomph_trace::{RecordedSettings, Snapshot};
 use encoder::Encoder;
 use segments::BlockLists;
 use stacks::Frames;
-use words::{Vocabulary, Word};
+use words::Vocabulary;
 
 pub use encoder::Style;
 pub use sidecar::tree_of;
@@ -27,7 +27,7 @@ pub use tree::Tree;
 pub struct Format {
     /// Whose pickler.
     pub style: Style,
-    /// Which PyTorch: decides the fields there are.
+    /// Which PyTorch. It decides which fields there are.
     pub version: Version,
 }
 
@@ -77,7 +77,7 @@ struct Writer<'a, W> {
 }
 
 impl<W: Write> Writer<'_, W> {
-    fn word(&mut self, word: Word) {
+    fn word(&mut self, word: &str) {
         self.words.word(&mut self.out, word);
     }
 
@@ -89,7 +89,7 @@ impl<W: Write> Writer<'_, W> {
         let items = 2 + usize::from(settings.is_some()) + usize::from(annotations) + 2 * usize::from(host);
         let items = items + usize::from(oomph.is_some());
         let dict = self.out.open_dict(items);
-        self.word(Word::Segments);
+        self.word("segments");
         let mut lists: Vec<BlockLists> = Vec::new();
         let segments: Vec<_> = snapshot
             .traces
@@ -106,23 +106,23 @@ impl<W: Write> Writer<'_, W> {
             self.segment(device as i32, segment, &mut lists[device])?;
         }
         self.out.close_list(list)?;
-        self.word(Word::DeviceTraces);
+        self.word("device_traces");
         self.device_traces(&lists)?;
         if let Some(settings) = settings {
-            self.word(Word::AllocatorSettings);
+            self.word("allocator_settings");
             self.settings(settings)?;
         }
         if annotations {
-            self.word(Word::ExternalAnnotations);
+            self.word("external_annotations");
             self.annotations()?;
         }
-        for word in [Word::HostSegments, Word::HostTraces].into_iter().filter(|_| host) {
+        for word in ["host_segments", "host_traces"].into_iter().filter(|_| host) {
             self.word(word);
             let list = self.out.open_list(0);
             self.out.close_list(list)?;
         }
         if let Some(tree) = oomph {
-            self.word(Word::Oomph);
+            self.word("oomph");
             tree.write(&mut self.out, &mut self.words)?;
         }
         self.out.close_dict(dict)?;
@@ -151,13 +151,13 @@ impl<W: Write> Writer<'_, W> {
         for (n, annotation) in annotations.iter().enumerate() {
             self.out.item(n, annotations.len());
             let dict = self.out.open_dict(4);
-            self.word(Word::Stage);
+            self.word("stage");
             self.words.text(&mut self.out, if annotation.starts { "START" } else { "END" });
-            self.word(Word::Name);
+            self.word("name");
             self.words.text(&mut self.out, self.snapshot.texts.get(annotation.name));
-            self.word(Word::Device);
+            self.word("device");
             self.out.int(annotation.device.into());
-            self.word(Word::TimeUs);
+            self.word("time_us");
             self.out.int(annotation.time_us.into());
             self.out.close_dict(dict)?;
         }
@@ -169,34 +169,32 @@ impl<W: Write> Writer<'_, W> {
         let since = |minor| self.version >= Version::two(minor);
         let (reuse, thresholds) = (since(9), since(13));
         let dict = self.out.open_dict(8 + usize::from(reuse) + 2 * usize::from(thresholds));
-        self.word(Word::Conf);
+        self.word("PYTORCH_CUDA_ALLOC_CONF");
         match settings.conf.as_deref() {
-            Some(conf) => {
-                self.words.text(&mut self.out, conf);
-            }
-            None => self.word(Word::Empty),
+            Some(conf) => self.words.text(&mut self.out, conf),
+            None => self.word(""),
         }
-        self.word(Word::MaxSplitSize);
+        self.word("max_split_size");
         self.out.int(settings.max_split_size.map_or(-1, |size| size.0.into()));
-        self.word(Word::GarbageCollectionThreshold);
+        self.word("garbage_collection_threshold");
         self.out.float(settings.garbage_collection_threshold);
-        self.word(Word::ExpandableSegments);
+        self.word("expandable_segments");
         self.out.boolean(settings.expandable_segments);
-        self.word(Word::PinnedThreads);
+        self.word("pinned_num_register_threads");
         self.out.int(1);
-        self.word(Word::ReleaseLock);
+        self.word("release_lock_on_cudamalloc");
         self.out.boolean(false);
-        self.word(Word::PinnedRegister);
+        self.word("pinned_use_cuda_host_register");
         self.out.boolean(false);
         if reuse {
-            self.word(Word::StreamReuse);
+            self.word("graph_capture_record_stream_reuse");
             self.out.boolean(false);
         }
-        for word in [Word::MaxRoundThreshold, Word::MaxCachedSize].into_iter().filter(|_| thresholds) {
+        for word in ["max_round_threshold", "max_cached_size"].into_iter().filter(|_| thresholds) {
             self.word(word);
             self.out.int(-1);
         }
-        self.word(Word::Roundup);
+        self.word("roundup_power2_divisions");
         let divisions = self.out.open_dict(settings.roundup_power2_divisions.len());
         for (slot, count) in settings.roundup_power2_divisions.iter().enumerate() {
             self.words.text(&mut self.out, &(1u32 << slot).to_string());

@@ -8,7 +8,6 @@ use oomph_trace::{Addr, Block, BlockState, Bytes, Segment, StackId};
 
 use super::Writer;
 use super::encoder::Memo;
-use super::words::Word;
 
 /// Lists of frames by the address of the block they were written for.
 pub(super) type BlockLists = HashMap<Addr, (StackId, Memo)>;
@@ -20,41 +19,41 @@ impl<W: Write> Writer<'_, W> {
         segment: &Segment,
         lists: &mut BlockLists,
     ) -> io::Result<()> {
-        // Pools, expandable segments and frames of segments came together.
+        // PyTorch 2.1 brought pools, expandable segments and frames of segments.
         let modern = self.version >= Version::two(1);
         let sum = |of: &dyn Fn(&Block) -> Option<Bytes>| segment.blocks.iter().filter_map(of).sum::<Bytes>();
         let allocated = sum(&|block| (block.state == BlockState::Allocated).then_some(block.size));
         let active = sum(&|block| (block.state != BlockState::Free).then_some(block.size));
         let requested = sum(&|block| (block.state != BlockState::Free).then_some(block.requested));
         let dict = self.out.open_dict(if modern { 12 } else { 9 });
-        self.word(Word::Device);
+        self.word("device");
         self.out.int(device.into());
         for (word, value) in [
-            (Word::Address, segment.addr.0),
-            (Word::TotalSize, segment.size.0),
-            (Word::AllocatedSize, allocated.0),
-            (Word::ActiveSize, active.0),
-            (Word::RequestedSize, requested.0),
-            (Word::Stream, segment.stream.0),
+            ("address", segment.addr.0),
+            ("total_size", segment.size.0),
+            ("allocated_size", allocated.0),
+            ("active_size", active.0),
+            ("requested_size", requested.0),
+            ("stream", segment.stream.0),
         ] {
             self.word(word);
             self.out.int(value.into());
         }
-        self.word(Word::SegmentType);
-        self.word(if segment.small { Word::Small } else { Word::Large });
+        self.word("segment_type");
+        self.word(if segment.small { "small" } else { "large" });
         if modern {
-            self.word(Word::SegmentPoolId);
+            self.word("segment_pool_id");
             let pool = self.snapshot.pool_id(segment.pool);
             self.out.pair(pool.0, pool.1);
-            self.word(Word::IsExpandable);
+            self.word("is_expandable");
             self.out.boolean(segment.expandable);
         }
-        // PyTorch puts the frames in last once they are known, and an empty list where they never will be.
+        // PyTorch adds the frames last, when it knows them; where there are none, it puts an empty list here.
         if modern && segment.stack.is_none() {
-            self.word(Word::Frames);
+            self.word("frames");
             self.frames.none(&mut self.out)?;
         }
-        self.word(Word::Blocks);
+        self.word("blocks");
         let list = self.out.open_list(segment.blocks.len());
         for (n, block) in segment.blocks.iter().enumerate() {
             self.out.item(n, segment.blocks.len());
@@ -62,7 +61,7 @@ impl<W: Write> Writer<'_, W> {
         }
         self.out.close_list(list)?;
         if let Some(stack) = segment.stack.filter(|_| modern) {
-            self.word(Word::Frames);
+            self.word("frames");
             self.frames.list(&mut self.out, &mut self.words, stack)?;
         }
         self.out.close_dict(dict)?;
@@ -71,10 +70,10 @@ impl<W: Write> Writer<'_, W> {
 
     fn block(&mut self, block: &Block, lists: &mut BlockLists) -> io::Result<()> {
         let dict = self.out.open_dict(5);
-        self.word(Word::Address);
+        self.word("address");
         self.out.int(block.addr.0.into());
         self.size_and_state(block);
-        self.word(Word::Frames);
+        self.word("frames");
         match block.stack {
             Some(stack) => {
                 let memo = self.frames.list(&mut self.out, &mut self.words, stack)?;
@@ -92,15 +91,15 @@ impl<W: Write> Writer<'_, W> {
         let dict = self.out.open_dict(3 + usize::from(stack.is_some()));
         self.size_and_state(block);
         if let Some(stack) = stack {
-            self.word(Word::History);
+            self.word("history");
             let list = self.out.open_list(1);
             self.out.item(0, 1);
             let entry = self.out.open_dict(3);
-            self.word(Word::Addr);
+            self.word("addr");
             self.out.int(block.addr.0.into());
-            self.word(Word::RealSize);
+            self.word("real_size");
             self.out.int(block.requested.0.into());
-            self.word(Word::Frames);
+            self.word("frames");
             self.frames.list(&mut self.out, &mut self.words, stack)?;
             self.out.close_dict(entry)?;
             self.out.close_list(list)?;
@@ -110,15 +109,15 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn size_and_state(&mut self, block: &Block) {
-        self.word(Word::Size);
+        self.word("size");
         self.out.int(block.size.0.into());
-        self.word(Word::RequestedSize);
+        self.word("requested_size");
         self.out.int(block.requested.0.into());
-        self.word(Word::State);
+        self.word("state");
         self.word(match block.state {
-            BlockState::Allocated => Word::ActiveAllocated,
-            BlockState::PendingFree => Word::ActivePendingFree,
-            BlockState::Free => Word::Inactive,
+            BlockState::Allocated => "active_allocated",
+            BlockState::PendingFree => "active_pending_free",
+            BlockState::Free => "inactive",
         });
     }
 }

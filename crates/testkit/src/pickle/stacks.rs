@@ -1,4 +1,4 @@
-//! Stacks as lists of frames: a frame is one dict however often it is used; a list is shared only by what was
+//! Stacks as lists of frames. A frame is one dict however often it is used. A list is shared only by entries that were
 //! recorded with the same context.
 
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use oomph_trace::{Snapshot, StackId};
 
 use super::encoder::{Encoder, Memo};
-use super::words::{Vocabulary, Word};
+use super::words::Vocabulary;
 
 /// Where each frame was written.
 pub(super) struct Frames<'a> {
@@ -37,18 +37,18 @@ impl<'a> Frames<'a> {
             }
             let entry = self.snapshot.stacks.frame(*frame);
             let dict = out.open_dict(3);
-            words.word(out, Word::Name);
+            words.word(out, "name");
             words.text(out, self.snapshot.texts.get(entry.function));
-            words.word(out, Word::Filename);
+            words.word(out, "filename");
             words.text(out, self.snapshot.texts.get(entry.file));
-            words.word(out, Word::Line);
+            words.word(out, "line");
             out.int(entry.line.into());
             self.memos[frame.0 as usize] = Some(out.close_dict(dict)?);
         }
         out.close_list(list)
     }
 
-    /// Writes the list that stands for "no context", which is one object.
+    /// Writes the list that stands for "no context". It is one object.
     pub(super) fn none<W: Write>(&mut self, out: &mut Encoder<W>) -> io::Result<()> {
         match self.empty {
             Some(memo) => out.again(memo),

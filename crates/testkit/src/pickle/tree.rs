@@ -1,4 +1,4 @@
-//! Plain values of any shape, to stand beside what PyTorch writes.
+//! Plain values of any shape, to write into a snapshot.
 
 use std::io::{self, Write};
 
@@ -45,20 +45,13 @@ impl Tree {
         Tree::Int(n.into())
     }
 
-    /// The value, or `None`.
-    pub fn or_none<T>(value: Option<T>, tree: impl FnOnce(T) -> Tree) -> Tree {
-        value.map_or(Tree::None, tree)
-    }
-
     pub(super) fn write<W: Write>(&self, out: &mut Encoder<W>, words: &mut Vocabulary) -> io::Result<()> {
         match self {
             Tree::None => out.none(),
             Tree::Bool(value) => out.boolean(*value),
             Tree::Int(n) => out.int(*n),
             Tree::Float(number) => out.float(*number),
-            Tree::Text(text) => {
-                words.text(out, text);
-            }
+            Tree::Text(text) => words.text(out, text),
             Tree::List(items) => {
                 let list = out.open_list(items.len());
                 for (n, item) in items.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! An allocator's state as text: one line per segment, in the order in which the segments came into being.
+//! An allocator's state as text: one line per segment, in the order in which they were made.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub fn exact(size: Bytes) -> String {
     size.0.to_string()
 }
 
-/// In which order segments were first seen.
+/// The order in which segments were first seen.
 ///
-/// Lines are drawn in this order and not by address, because which addresses a driver gives is not the policy's
-/// doing. The mapped runs of an expandable segment keep its place as they grow, split and join.
+/// Lines are drawn in this order and not by address, because addresses depend on the driver and not on the policy. The
+/// mapped runs of an expandable segment keep its place as they grow, split and join.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     ranks: BTreeMap<Addr, (Bytes, usize)>,
@@ -27,12 +27,12 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// A segment went back to the driver; another may come into being at its address.
+    /// A segment went back to the driver; another one may be made at its address.
     pub(super) fn forget(&mut self, addr: Addr) {
         self.ranks.remove(&addr);
     }
 
-    /// Looks at the segments after a step; gives the rank of each.
+    /// The rank of each segment after a step.
     pub(super) fn observe(&mut self, segments: &[SegmentView]) -> Vec<usize> {
         let known = std::mem::take(&mut self.ranks);
         let mut ranks = Vec::with_capacity(segments.len());

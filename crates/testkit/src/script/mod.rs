@@ -29,7 +29,7 @@ pub struct On {
 }
 
 impl On {
-    /// PyTorch 2.`minor` with its default settings, on a device without bounds.
+    /// PyTorch 2.`minor` with its default settings, on a device with any amount of memory.
     pub fn torch(minor: u32) -> On {
         On { version: Version::two(minor), conf: String::new(), limit: None, capacity: None, total: None }
     }
@@ -40,25 +40,25 @@ impl On {
         On { conf: conf.to_owned(), ..self }
     }
 
-    /// Where PyTorch may hold this much.
+    /// PyTorch may hold this much.
     #[must_use]
     pub fn limit(self, limit: Bytes) -> On {
         On { limit: Some(limit), ..self }
     }
 
-    /// Where the driver can give this much.
+    /// The driver can give this much.
     #[must_use]
     pub fn capacity(self, capacity: Bytes) -> On {
         On { capacity: Some(capacity), ..self }
     }
 
-    /// Where the device says that it has this much in all.
+    /// The device says that it has this much in all.
     #[must_use]
     pub fn total(self, total: Bytes) -> On {
         On { total: Some(total), ..self }
     }
 
-    /// Runs `script` and draws what came of it: what the steps printed and which requests failed, then the state.
+    /// Runs `script`. Gives what the steps print and which requests fail, and then a drawing of the state.
     ///
     /// An error is a mistake in the script, an invalid setting or a broken invariant, with the step.
     pub fn draw(&self, script: &str) -> Result<String, String> {
@@ -76,7 +76,7 @@ impl On {
 
 struct Run {
     torch: Torch<Recorder<SimulatedDevice>>,
-    /// The blocks in use, those whose free is pending included.
+    /// The blocks in use, including those whose free is pending.
     blocks: BTreeMap<String, BlockId>,
     /// Freed later, and completed by a release before the script said so.
     completed: BTreeSet<String>,
@@ -184,7 +184,7 @@ impl Run {
         Ok(())
     }
 
-    /// A release completes pending frees; their blocks may be anything from then on.
+    /// A release completes pending frees; after that their blocks may serve other requests.
     fn forget_completed(&mut self) {
         let torch = &self.torch;
         let blocks = &mut self.blocks;
@@ -224,7 +224,7 @@ impl Run {
         )
     }
 
-    /// Looks at what a step did to the segments; gives them and the order to draw them in.
+    /// The segments after a step, and the order to draw them in.
     fn observe(&mut self) -> (Vec<SegmentView>, Vec<usize>) {
         for call in self.torch.device_mut().take_calls() {
             if call.action == Action::SegmentFree {

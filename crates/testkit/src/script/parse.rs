@@ -54,7 +54,7 @@ impl FromStr for Pool {
         let captures = match text.as_bytes().first() {
             Some(b'p') => true,
             Some(b'm') => false,
-            _ => return Err(format!("`{text}` is no pool: write p1 (captured) or m1 (not captured)")),
+            _ => return Err(format!("`{text}` is not a pool: write p1 (captured) or m1 (not captured)")),
         };
         Ok(Pool { name: text.to_owned(), captures })
     }
@@ -100,7 +100,7 @@ fn parse_alloc(names: &str, request: &str) -> Result<Step, String> {
         match word {
             "on" => {
                 let number = value.strip_prefix('s').and_then(|number| number.parse().ok());
-                stream = number.ok_or(format!("`{value}` is no stream: write s1"))?;
+                stream = number.ok_or(format!("`{value}` is not a stream: write s1"))?;
             }
             "in" => pool = Some(value.parse()?),
             _ => return Err(format!("`{word}` is neither `on` nor `in`")),

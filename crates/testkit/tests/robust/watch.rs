@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No case takes a hundredth of this; whatever takes longer hangs.
+/// No case takes a hundredth of this; one that takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 thread_local! {
@@ -70,7 +70,7 @@ impl Watch {
     }
 }
 
-/// The panic hook is ours, so what a test has to say goes here; it shows where the test fails.
+/// The panic hook is replaced, so a test prints here; the text is shown if the test fails.
 #[allow(clippy::print_stderr)]
 fn say(text: &str) {
     eprintln!("{text}");

@@ -10,7 +10,7 @@ use oomph_trace::sidecar::{
 use oomph_trace::{Bytes, Event};
 
 use super::DEVICE;
-use super::session::Live;
+use super::session::Allocation;
 use crate::recorder::Recorder;
 
 /// What the process takes of the card beside PyTorch's memory.
@@ -19,25 +19,25 @@ const CONTEXT: Bytes = Bytes::mib(518);
 const OTHERS: Bytes = Bytes::mib(1024);
 const PID: u64 = 4711;
 
-/// The recorder of a job; silent where none runs.
-pub(super) struct Recorded {
-    /// In every n-th step stacks are recorded.
+/// The recorder of a job. If the job has none, it does nothing.
+pub(super) struct SidecarRecorder {
+    /// Stacks are recorded in every n-th step; `None`: there is no recorder.
     every: Option<u64>,
-    /// The step under way, from 1; 0 before the first.
+    /// The current step, from 1; 0 before the first.
     steps: u64,
     total: Bytes,
     fraction: Option<f64>,
     sidecar: Sidecar,
 }
 
-impl Recorded {
-    pub(super) fn new(every: Option<u64>, limit: Option<Bytes>) -> Recorded {
+impl SidecarRecorder {
+    pub(super) fn new(every: Option<u64>, limit: Option<Bytes>) -> SidecarRecorder {
         let total = DEVICE + CONTEXT + OTHERS;
         let fraction = limit.map(|limit| limit.0 as f64 / total.0 as f64);
-        Recorded { every, steps: 0, total, fraction, sidecar: Sidecar::default() }
+        SidecarRecorder { every, steps: 0, total, fraction, sidecar: Sidecar::default() }
     }
 
-    /// What PyTorch makes of the share that was set.
+    /// The limit that PyTorch computes from the share.
     pub(super) fn limit(&self) -> Option<Bytes> {
         self.fraction.map(|fraction| Bytes((fraction * self.total.0 as f64) as u64))
     }
@@ -76,13 +76,13 @@ impl Recorded {
     pub(super) fn classify(
         &mut self,
         time_us: &mut u64,
-        storages: impl Iterator<Item = (Live, StorageClass)>,
+        storages: impl Iterator<Item = (Allocation, StorageClass)>,
     ) {
         if self.every.is_none() {
             return;
         }
         *time_us += 1;
-        let entry = |(live, class): (Live, StorageClass)| ClassSample {
+        let entry = |(live, class): (Allocation, StorageClass)| ClassSample {
             time_us: *time_us,
             device: 0,
             addr: live.addr,
