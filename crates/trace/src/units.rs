@@ -5,11 +5,15 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// An amount of memory in bytes.
 ///
 /// `Display` prints IEC units with two decimals (`5.84 GiB`), which is for people; programs read the number.
 /// Sums saturate: sizes come from files, and a sum beyond 2^64 bytes is as absurd as one at it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Bytes(pub u64);
 
 impl Bytes {

@@ -2,6 +2,8 @@
 
 use oomph_engine::torch::variables::Obeyed;
 use oomph_trace::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// One machine's memory, GPU and host. What cannot be read is `None`, never zero.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,7 +144,7 @@ pub struct Process {
 }
 
 /// What PyTorch's allocator of one process says of one GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TorchMemory {
     /// In use by tensors.
     pub allocated: Bytes,
@@ -178,18 +180,19 @@ pub struct Recorded {
 }
 
 /// One device of a recorded process.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RecordedDevice {
     /// CUDA's number of it within the process.
     pub index: u32,
     /// The driver's number of it; `None` where nothing tells.
     pub gpu: Option<u32>,
     /// What PyTorch says of it.
+    #[serde(flatten)]
     pub memory: TorchMemory,
 }
 
 /// The machine's RAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Ram {
     /// All of it.
     pub total: Bytes,
@@ -202,7 +205,7 @@ pub struct Ram {
 }
 
 /// The control group whose memory limit is the tightest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cgroup {
     /// Its path in the hierarchy, such as `/user.slice`.
     pub path: String,
@@ -215,7 +218,7 @@ pub struct Cgroup {
 }
 
 /// The space of a file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Space {
     /// All of it.
     pub total: Bytes,
