@@ -13,6 +13,7 @@ use oomph_trace::{Bytes, Sidecar};
 use super::SCHEMA;
 use super::process::{Borrowed, Card, ClassBytes, Process, borrowed, card, classes, process};
 use super::recording::{Fidelity, Place, Recorded, Trace, fidelity, place, recorded, trace};
+use crate::settings::named;
 
 document! {
     /// Why one device ran out of memory, or what its peak consists of.
@@ -254,7 +255,7 @@ document! {
     /// A change of settings.
     fn fix(fix: &found::Fix) -> Fix with (tried = &fix.candidate) {
         /// The settings as words.
-        title: String = Some(tried.options.to_string()).filter(|set| !set.is_empty()).unwrap_or("default settings".into()),
+        title: String = named(&tried.options, "default settings"),
         /// The settings; `""` for defaults.
         settings: String = tried.options.to_string(),
         /// The peak held with memory to spare; with garbage collection, under the limit.

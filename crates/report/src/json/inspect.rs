@@ -38,7 +38,7 @@ document! {
 }
 
 /// What was held from the driver when the snapshot was taken.
-fn held(trace: &oomph_trace::Trace) -> Bytes {
+pub(crate) fn held(trace: &oomph_trace::Trace) -> Bytes {
     trace.segments.iter().map(|segment| segment.size).sum()
 }
 

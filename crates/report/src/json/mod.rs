@@ -24,7 +24,7 @@ pub use serde::Serialize;
 
 pub use explain::{Explain, explain};
 pub use inspect::{Inspect, inspect};
-pub(crate) use inspect::in_use;
+pub(crate) use inspect::{held, in_use};
 pub use message::{Message, message};
 pub use plan::{Plan, plan};
 pub use replay::{Replay, replay};

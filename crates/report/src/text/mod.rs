@@ -1,20 +1,19 @@
 //! Results as text for people: 80 columns, colour only where it is asked for.
 
 pub mod explain;
-mod heading;
 pub mod inspect;
 pub mod message;
 pub mod plan;
 pub mod process;
 pub mod replay;
+mod report;
 pub mod rules;
 pub mod run;
 pub mod status;
-mod style;
 pub mod tune;
 
 use oomph_diagnose::results::explain::Explained;
-pub use style::Colour;
+pub use report::Colour;
 
 /// One thing explained.
 pub fn explained(result: &Explained, colour: Colour) -> String {
