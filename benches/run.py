@@ -33,7 +33,8 @@ os._exit(0)
 
 def build() -> None:
     subprocess.run(
-        ["cargo", "build", "--release", "--locked", "-p", "oomph", "-p", "oomph-testkit", "--bins", "--examples"],
+        ["cargo", "build", "--release", "--locked", "--no-default-features", "-p", "oomph", "-p", "oomph-testkit",
+         "--bins", "--examples"],
         cwd=ROOT, check=True,
     )
 

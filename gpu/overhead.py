@@ -81,7 +81,7 @@ def main() -> None:
     args = parser.parse_args()
     jobs = cases(args.jobs)
     torch.zeros(1, device="cuda")
-    recorder = Recorder(ring=300_000)
+    recorder = Recorder()
     recorder.watch_torch(torch)
     recorder.end()
     print(f"{'job':12} {'off ms':>8} {'on ms':>8} {'ratio':>7} {'bound':>6} {'again':>6}")

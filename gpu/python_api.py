@@ -163,9 +163,9 @@ def with_pytest() -> None:
         return
     test = """
 import pytest, torch
-@pytest.mark.limit_gpu_memory("256 MiB")
+@pytest.mark.oomph_limit_gpu_memory("256 MiB")
 def test_modest(): torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-@pytest.mark.limit_gpu_memory("256 MiB")
+@pytest.mark.oomph_limit_gpu_memory("256 MiB")
 def test_greedy(): torch.empty(258 << 20, dtype=torch.uint8, device="cuda")
 """
     with tempfile.TemporaryDirectory() as folder:
@@ -174,7 +174,7 @@ def test_greedy(): torch.empty(258 << 20, dtype=torch.uint8, device="cuda")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     check("mark: one fails, one passes", True, "1 failed, 1 passed" in done.stdout)
-    said = "limit_gpu_memory: the test took 258.00 MiB on GPU 0, its limit is 256.00 MiB"
+    said = "oomph_limit_gpu_memory: the test took 258.00 MiB on GPU 0, its limit is 256.00 MiB"
     check("mark: says by how much", True, said in done.stdout)
 
 

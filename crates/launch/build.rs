@@ -1,9 +1,11 @@
-//! Embeds the recorder and what a plan adds to it: every Python file of theirs becomes a row of a table in the program.
+//! Embeds what the program carries with it: every Python file of the recorder and of plans becomes a row of a table; and,
+//! with the feature `embedded-phantom`, the library of the phantom GPU.
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Where the packages lie, from this crate, and what each is called in the hook's folder.
 const PACKAGES: [(&str, &str); 2] =
@@ -24,8 +26,32 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     table.push_str("];\n");
-    fs::write(Path::new(&std::env::var("OUT_DIR")?).join("recorder_files.rs"), table)?;
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    let phantom = match std::env::var_os("CARGO_FEATURE_EMBEDDED_PHANTOM") {
+        Some(_) => format!("Some(include_bytes!({:?}))", phantom(&out)?),
+        None => "None".to_owned(),
+    };
+    writeln!(table, "pub(super) const PHANTOM: Option<&[u8]> = {phantom};")?;
+    fs::write(out.join("embedded.rs"), table)?;
     Ok(())
+}
+
+/// Builds the phantom's library and gives its path. A dependency cannot be a shared library to embed, so this is a build
+/// of its own, in a folder of its own.
+fn phantom(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    for source in ["phantom", "engine", "trace"] {
+        println!("cargo::rerun-if-changed=../{source}/src");
+    }
+    let folder = out.join("phantom");
+    let built = Command::new(std::env::var("CARGO")?)
+        .args(["build", "--package", "oomph-phantom", "--release", "--locked", "--target-dir"])
+        .arg(&folder)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .status()?;
+    if !built.success() {
+        return Err("the phantom's library cannot be built".into());
+    }
+    Ok(folder.join("release").join("liboomph_phantom.so"))
 }
 
 /// Python files below a folder, as paths from the root.

@@ -5,11 +5,11 @@
     oomph.explain("snapshot.pickle")     # a snapshot, a log, a message, an exception; the last failure if none is named
     oomph.status()                       # who holds this machine's memory
     oomph.free()                         # after a failure in a notebook: give back what can be given back
-    oomph.budget("12 GiB")               # live as on a smaller card
+    oomph.budget("12 GiB")               # run as if the card were smaller
     oomph.record()                       # record a part of this program
     oomph.plan("train.py", gpu="T4")     # will it fit, with no GPU
 
-Importing it costs next to nothing: each part is loaded when it is first used, and torch by none that can do without.
+Importing it costs next to nothing: each part is loaded when it is first used, and no framework is imported for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-# What type checkers take for true. `typing` has the name as well, and takes longer to load than all of this.
+# Type checkers take it for true. `typing` has the same name, but importing `typing` takes longer than all of this.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -82,12 +82,12 @@ def _load(name: str) -> object:
         value = home if attribute is None else getattr(home, attribute)
     else:
         raise AttributeError(f"module 'oomph' has no attribute {name!r}")
-    # Found without this function from here on.
+    # From here on Python finds the name without calling this function.
     globals()[name] = value
     return value
 
 
-# Type checkers know the names from above, and should not take every other for one.
+# Type checkers know the names from above. Seeing this, they would accept any other name as well.
 if not TYPE_CHECKING:
     __getattr__ = _load
 

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-# Classes of the frameworks, by name: none of them is imported to be asked.
-_CLASSES = frozenset({"OutOfMemoryError", "ResourceExhaustedError"})
-_WORDS = ("out of memory", "RESOURCE_EXHAUSTED", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+from oomph import _oomph
+from oomph._recorder.exceptions import chain, class_names, text_of
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether it says that memory ran out, a device's or the computer's: Python, torch, JAX and TensorFlow, by class or
-    by text."""
-    if isinstance(error, MemoryError) or any(kind.__name__ in _CLASSES for kind in type(error).__mro__):
-        return True
-    if not isinstance(error, RuntimeError):
-        return False
-    # An error may hold anything; a text that cannot be made says nothing.
-    try:
-        text = str(error)
-    except Exception:
-        return False
-    return any(word in text for word in _WORDS)
-
-
-def chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, and all that it was raised from, was raised while handling, or gathers; each once."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        found = waiting.pop()
-        if found is None or id(found) in seen:
-            continue
-        seen.add(id(found))
-        yield found
-        waiting += [found.__context__, found.__cause__]
-        gathered = getattr(found, "exceptions", None)
-        if isinstance(gathered, tuple):
-            waiting += [inner for inner in gathered if isinstance(inner, BaseException)]
+    """Whether it says that memory ran out, a device's or the computer's."""
+    return _oomph.is_out_of_memory(class_names(error), text_of(error))
 
 
 def clear_frames(errors: Iterable[BaseException]) -> int:

@@ -31,7 +31,7 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Held:
+class Holdings:
     """The holders, the largest first."""
 
     holders: tuple[Holder, ...]
@@ -39,7 +39,7 @@ class Held:
     cut: bool
 
 
-NONE = Held((), False)
+NONE = Holdings((), False)
 
 
 @dataclass
@@ -58,19 +58,19 @@ class _Group:
         if self.anchor.gradients:
             text = f"{count} tensor{'s' * (count != 1)}"
         elif numbers and self.anchor.kind:
-            text = f"{self.anchor.kind}, {_counted(numbers)} parameters"
+            text = f"{self.anchor.kind}, {_short_count(numbers)} parameters"
         elif count == 1 and not self.anchor.kind:
-            text = _described(largest)
+            text = _description(largest)
         else:
             kind = f"{self.anchor.kind} of " if self.anchor.kind else ""
-            text = f"{kind}{count} tensor{'s' * (count != 1)}, the largest {_described(largest)}"
+            text = f"{kind}{count} tensor{'s' * (count != 1)}, the largest {_description(largest)}"
         graphs = sum(t.grad_fn is not None for t in self.tensors)
         if graphs:
             text += ", with its graph" if count == 1 else f", {graphs} with their graphs"
         return text
 
 
-def find(torch: Any, kind: str = "cuda", patience: float = _PATIENCE) -> Held:
+def find(torch: Any, kind: str = "cuda", patience: float = _PATIENCE) -> Holdings:
     """Looks for the tensors on devices of this kind, and for the variables that lead to them."""
     until = time.monotonic() + patience
     storages = _storages(torch, kind)
@@ -101,7 +101,7 @@ def find(torch: Any, kind: str = "cuda", patience: float = _PATIENCE) -> Held:
     holders = [
         Holder(g.device, g.bytes, len(g.tensors), g.anchor.name(), g.what(torch)) for g in groups.values()
     ]
-    return Held(tuple(sorted([*holders, *looked], key=lambda h: (-h.bytes, h.path))), walk.cut)
+    return Holdings(tuple(sorted([*holders, *looked], key=lambda h: (-h.bytes, h.path))), walk.cut)
 
 
 def _storages(torch: Any, kind: str) -> dict[tuple[int, int], tuple[Any, int]]:
@@ -146,12 +146,12 @@ def _size(tensor: Any) -> int:
     return int(tensor.numel() * tensor.element_size())
 
 
-def _described(tensor: Any) -> str:
+def _description(tensor: Any) -> str:
     shape = "×".join(str(n) for n in tensor.shape) or "scalar"
     return f"{shape} {str(tensor.dtype).removeprefix('torch.')}"
 
 
-def _counted(numbers: int) -> str:
+def _short_count(numbers: int) -> str:
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if numbers >= size:
             return f"{numbers / size:.2f} {unit}"
@@ -159,7 +159,7 @@ def _counted(numbers: int) -> str:
 
 
 def _own_frames() -> set[int]:
-    """The frames of this search and of what called it inside the package."""
+    """The frames of this search, and of the functions of this package that called it."""
     own, frame = set(), sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("oomph."):
         own.add(id(frame))
@@ -179,13 +179,13 @@ def _nameless(found: list[tuple[Any, int]], until: float) -> list[Holder]:
     holders = []
     for (device, by), tensors in rows.items():
         count, largest = len(tensors), tensors[0][0]
-        what = _described(largest) if count == 1 else f"{count} tensors, the largest {_described(largest)}"
+        what = _description(largest) if count == 1 else f"{count} tensors, the largest {_description(largest)}"
         holders.append(Holder(device, sum(size for _, size in tensors), count, "no variable", what + by))
     return holders
 
 
 def _referrers(found: list[tuple[Any, int]]) -> list[list[str]]:
-    """The classes of what refers to each tensor, but for this search itself."""
+    """The classes of what refers to each tensor, without this search itself."""
     tensors = [tensor for tensor, _ in found]
     own = {id(pair) for pair in found} | {id(tensors)}
     kinds: dict[int, set[str]] = {id(tensor): set() for tensor in tensors}

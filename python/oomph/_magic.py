@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from oomph import _peak
 from oomph._errors import is_out_of_memory
-from oomph._units import shown
+from oomph._oomph import format_size
+from oomph._recorder.clock import now
 
 if TYPE_CHECKING:
     from oomph.notebook import Notebook
@@ -82,7 +83,7 @@ class Magic:
             return value
         with _peak.recording(torch):
             before = _counters(torch)
-            start = _peak.clock()
+            start = now()
             try:
                 value = self._run(cell)
             except Exception as error:
@@ -94,7 +95,7 @@ class Magic:
         if not after:
             print("oomph: there is no GPU that torch can use; the cell ran without one", file=sys.stderr)
             return value
-        lines = _peak.lines(self._notebook.named(_peak.since(record, start)))
+        lines = _peak.lines(self._notebook.with_cell_names(_peak.since(record, start)))
         self._show(before, after, lines)
         return value
 
@@ -128,15 +129,16 @@ class Magic:
             if not new["reserved"]:
                 continue
             retries = new["retries"] - old["retries"]
-            told = f"GPU {device}: peak in use {shown(new['allocated'])}, held {shown(new['reserved'])}, {retries} retries"
+            used, reserved = format_size(new["allocated"]), format_size(new["reserved"])
+            summary = f"GPU {device}: peak in use {used}, held {reserved}, {retries} retries"
             held = [line for line in lines if line.device == device][:_LINES]
-            text += [told, *(f"  {line}" for line in held)]
+            text += [summary, *(f"  {line}" for line in held)]
             cells = (str(line).strip().partition("  ") for line in held)
             rows = "".join(
                 f"<tr><td style='text-align:right'>{size}</td><td style='text-align:left'>{html.escape(place)}</td></tr>"
                 for size, _, place in cells
             )
-            page.append(f"<p><b>{told}</b></p><table>{rows}</table>")
+            page.append(f"<p><b>{summary}</b></p><table>{rows}</table>")
         if not text:
             text, page = ["no GPU memory was used"], ["<p>no GPU memory was used</p>"]
         show("\n".join(text), "".join(page))
@@ -169,7 +171,8 @@ def _in_use() -> list[str]:
         return ["torch has not used a GPU: no GPU memory is in use by it"]
     lines = []
     for device in range(torch.cuda.device_count()):
-        used, held = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
-        total = torch.cuda.get_device_properties(device).total_memory
-        lines.append(f"GPU {device}: {shown(used)} in use, {shown(held)} held of {shown(total)}; no failure so far")
+        used = format_size(torch.cuda.memory_allocated(device))
+        held = format_size(torch.cuda.memory_reserved(device))
+        total = format_size(torch.cuda.get_device_properties(device).total_memory)
+        lines.append(f"GPU {device}: {used} in use, {held} held of {total}; no failure so far")
     return lines

@@ -20,7 +20,7 @@ _DEPTH = 14
 _STRIDE = 512
 # References to the copy of a frame's variables: the frame's, the reader's, and the argument of the count itself.
 _UNSHARED = 3
-# What leads to no tensor.
+# Types whose objects lead to no tensor.
 _ATOMS = frozenset(
     {str, bytes, int, float, complex, bool, type(None), type(Ellipsis), type, ModuleType, FrameType, range, slice}
     | {type(len), type(os.environ)}
@@ -56,7 +56,7 @@ class Root:
 def roots(torch: Any, own: set[int]) -> Iterator[Root]:
     """The variables of the program, in the order in which people would name them: its globals, models first; those of
     running functions; those that exceptions and generators keep; those of modules. `own`: frames to leave out."""
-    shell = _shell()
+    shell = ipython_shell()
     names = shell.user_ns if shell is not None else vars(sys.modules["__main__"])
     hidden = shell.user_ns_hidden if shell is not None else {}
     mine = [Root(name, value) for name, value in list(names.items()) if hidden.get(name) is not value]
@@ -91,7 +91,8 @@ def roots(torch: Any, own: set[int]) -> Iterator[Root]:
                 yield Root(f"{module_name}.{name}", value)
 
 
-def _shell() -> Any:
+def ipython_shell() -> Any:
+    """The shell of IPython that this process runs in; None where it runs in none."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
 
@@ -124,7 +125,7 @@ class Walk:
         self._count = 0
         for module in list(sys.modules.values()):
             self._seen[id(vars(module))] = None
-        shell = _shell()
+        shell = ipython_shell()
         if shell is not None:
             self._seen[id(shell.user_ns)] = self._seen[id(shell.user_ns_hidden)] = None
 
@@ -162,7 +163,7 @@ class Walk:
         return None
 
     def _children(self, thing: Any) -> Iterator[tuple[str, Any]]:
-        """What an object refers to, with what is to be written behind its name. Nothing of the program is run."""
+        """What an object refers to, each with what is written after the object's name. No code of the program is run."""
         kind = type(thing)
         if issubclass(kind, dict):
             for key, child in list(dict.items(thing)):

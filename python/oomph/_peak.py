@@ -5,20 +5,18 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import pickle
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from oomph._units import shown
+from oomph._oomph import format_size
+from oomph._recorder.clock import now
+from oomph._recorder.files import write_pickle
+from oomph._recorder.stacks import RING
 
 if TYPE_CHECKING:
     from oomph.explain import Explanation
-
-# Events that PyTorch keeps of a stretch that is recorded for its own sake.
-_EVENTS = 300_000
 
 
 @dataclass(frozen=True)
@@ -32,12 +30,7 @@ class Line:
 
     def __str__(self) -> str:
         times = f" ×{self.count}" if self.count > 1 else ""
-        return f"{shown(self.bytes):>10}  {self.place}{times}"
-
-
-def clock() -> int:
-    """Now, on the clock of PyTorch's events."""
-    return time.time_ns() // 1000
+        return f"{format_size(self.bytes):>10}  {self.place}{times}"
 
 
 def is_recording(torch: Any) -> bool:
@@ -47,8 +40,8 @@ def is_recording(torch: Any) -> bool:
 
 
 class Stretch:
-    """What the tensors of a stretch of the program take at its peak, above what was in use before. It begins here, and
-    PyTorch's own peaks with it."""
+    """The most that the tensors of a stretch of the program take, above what was in use before it. The stretch begins
+    when this is made, and PyTorch's own peak statistics begin anew with it."""
 
     def __init__(self, torch: Any, device: int | None = None) -> None:
         self._torch = torch
@@ -60,7 +53,7 @@ class Stretch:
         self.before = {n: int(torch.cuda.memory_allocated(n)) for n in devices}
         for n in devices:
             torch.cuda.reset_peak_memory_stats(n)
-        self._start = clock()
+        self._start = now()
 
     def most(self) -> tuple[int, int]:
         """The device where it took most so far, and how much."""
@@ -78,7 +71,8 @@ class Stretch:
 
 @contextlib.contextmanager
 def recording(torch: Any) -> Iterator[None]:
-    """Has a record kept inside the block. One that is kept anyway goes on as it is; without a GPU there is none."""
+    """Lets PyTorch record its allocations inside the block. Where it does so already, it goes on as before; without a
+    GPU nothing is recorded."""
     if not torch.cuda.is_available():
         yield
         return
@@ -88,7 +82,7 @@ def recording(torch: Any) -> Iterator[None]:
         yield
         return
     # Stacks of allocations alone: those of frees, taken on autograd's threads, break gradient checkpointing.
-    torch.cuda.memory._record_memory_history("all", context="alloc", stacks="python", max_entries=_EVENTS)
+    torch.cuda.memory._record_memory_history("all", context="alloc", stacks="python", max_entries=RING)
     try:
         yield
     finally:
@@ -101,15 +95,14 @@ def since(snapshot: dict[str, Any], start: int) -> dict[str, Any]:
     return {**snapshot, "device_traces": traces}
 
 
-def explained(snapshot: dict[str, Any]) -> Explanation:
+def explain_record(snapshot: dict[str, Any]) -> Explanation:
     """The verdict on a record."""
     from oomph.explain import explain
 
     folder = tempfile.mkdtemp(prefix="oomph-")
     path = os.path.join(folder, "record.pickle")
     try:
-        with open(path, "wb") as file:
-            pickle.dump(snapshot, file, protocol=4)
+        write_pickle(path, snapshot)
         return explain(path)
     finally:
         with contextlib.suppress(OSError):
@@ -121,8 +114,8 @@ def lines(snapshot: dict[str, Any]) -> list[Line]:
     """Who held memory at the peak of a record, or when a request failed: the largest first, device by device."""
     if not any(snapshot["device_traces"]):
         return []
-    told = explained(snapshot).data
-    devices = told if isinstance(told, list) else [told]
+    found = explain_record(snapshot).data
+    devices = found if isinstance(found, list) else [found]
     return [
         Line(device["trace"]["device"], held["bytes"], held["count"], _place(held["place"]))
         for device in devices

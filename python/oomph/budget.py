@@ -1,9 +1,8 @@
-"""`oomph.budget("12 GiB")`: live as on a smaller card."""
+"""`oomph.budget("12 GiB")`: run as if the card were smaller."""
 
 from __future__ import annotations
 
 import functools
-import math
 import os
 import sys
 import warnings
@@ -11,8 +10,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from oomph._oomph import OomphError, parse_size
-from oomph._units import shown
+from oomph._oomph import OomphError, format_size, parse_size
+from oomph._recorder.cuda import fraction_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -21,8 +20,8 @@ _noted: dict[int, float] = {}
 
 
 class Budget:
-    """A limit on what PyTorch may hold on each device. It is in force from the moment it is made; as a context or as a
-    decorator it ends with the block or the call, and what was in force before is so again."""
+    """A limit on what PyTorch may hold on each device. It is set as soon as this is made. As a context or as a decorator
+    it ends with the block or the call, and the limit from before is set again."""
 
     def __init__(self, size: int, device: int | None = None) -> None:
         if size <= 0:
@@ -38,7 +37,7 @@ class Budget:
         return tuple(device for device, _ in self._before)
 
     def apply(self) -> None:
-        """Puts it in force; nothing happens where it is so already."""
+        """Sets the limit; does nothing where it is set already."""
         if self._before:
             return
         torch = _torch()
@@ -50,7 +49,7 @@ class Budget:
             _set(torch, device, fraction)
 
     def end(self) -> None:
-        """Puts in force what was before."""
+        """Sets the limits that were there before."""
         before, self._before = self._before, []
         for device, fraction in reversed(before):
             _set(sys.modules["torch"], device, fraction)
@@ -77,7 +76,7 @@ class Budget:
 
     def __repr__(self) -> str:
         where = ", ".join(f"GPU {device}" for device in self.devices) or "no device"
-        return f"<budget of {shown(self.size)} on {where}>"
+        return f"<budget of {format_size(self.size)} on {where}>"
 
 
 def budget(size: str | int, device: int | None = None) -> Budget:
@@ -119,15 +118,13 @@ def _devices(torch: Any, device: int | None) -> list[int]:
 
 
 def _fraction(torch: Any, device: int, size: int) -> float:
-    """The fraction of the card that PyTorch turns into exactly this size: it multiplies and cuts off."""
+    """The fraction of the card that stands for exactly this size."""
     card = torch.cuda.get_device_properties(device)
     total = int(card.total_memory)
     if size > total:
-        raise OomphError(f"a budget of {shown(size)} is more than GPU {device} has ({shown(total)}, {card.name})")
-    fraction = size / total
-    while int(fraction * total) < size:
-        fraction = math.nextafter(fraction, 2.0)
-    return min(fraction, 1.0)
+        has = f"{format_size(total)}, {card.name}"
+        raise OomphError(f"a budget of {format_size(size)} is more than GPU {device} has ({has})")
+    return fraction_of(size, total)
 
 
 def _in_force(torch: Any, device: int) -> float:

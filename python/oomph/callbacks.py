@@ -156,12 +156,12 @@ _CLASSES: dict[str, Callable[[], type]] = {
 
 
 def _framework(wanted: str, names: tuple[str, ...]) -> Any:
-    """The first of these modules that is installed; one that is in use is meant."""
+    """The first of these modules that is installed, those first that the program has imported."""
     for name in sorted(names, key=lambda name: name not in sys.modules):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
-            # What is missing may be a part of it that is installed otherwise.
+            # The framework is there, but something that it imports is missing.
             if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
                 raise
     package = names[0].partition(".")[0]

@@ -9,7 +9,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from oomph._oomph import OomphError, Verdict, explain_file, explain_text, parse_size
+from oomph._oomph import OomphError, Verdict, explain_file, explain_text, last_run, parse_size
 
 if TYPE_CHECKING:
     from oomph._recorder.process import Process
@@ -56,8 +56,9 @@ def explain(
 ) -> Explanation:
     """Why memory ran out, from a snapshot, a log, a run's folder, a message or an exception.
 
-    Without an argument: from what `oomph run` has recorded of this process, else the exception under way, else the last
-    one that nobody caught, else the last run recorded in the current folder. `limit` is the memory the job could hold, where a snapshot does not show it.
+    Without an argument: from what `oomph run` has recorded of this process, else the exception that is being handled,
+    else the last one that nobody caught, else the last run recorded in the current folder. `limit` is the memory that
+    the job could hold, where a snapshot does not show it.
     """
     held = parse_size(limit) if isinstance(limit, str) else limit
     if what is None:
@@ -67,10 +68,8 @@ def explain(
     if isinstance(what, str) and not os.path.exists(what):
         verdict = explain_text(what)
         # A single line that reports nothing is more likely the name of a file that is not there.
-        if "\n" in what or _reports_failure(verdict):
+        if "\n" in what or verdict.ran_out():
             return Explanation(verdict)
-    if os.path.isdir(what):
-        what = _recording_in(pathlib.Path(what))
     return Explanation(explain_file(what, held))
 
 
@@ -83,11 +82,11 @@ def _last(limit: int | None) -> Explanation:
     for exception in (sys.exc_info()[1], uncaught):
         if exception is not None:
             verdict = _verdict_on(exception)
-            if _reports_failure(verdict):
+            if verdict.ran_out():
                 return Explanation(verdict)
-    run = pathlib.Path(".oomph", "last")
-    if run.exists():
-        return Explanation(explain_file(_recording_in(run), limit))
+    run = last_run()
+    if run is not None:
+        return Explanation(explain_file(run, limit))
     raise OomphError(
         "nothing to explain: no error of this process was about memory, and no run was recorded in this folder; "
         "name a snapshot, a log, a message or an exception"
@@ -105,23 +104,3 @@ def _recorded_here() -> str | None:
 
 def _verdict_on(exception: BaseException) -> Verdict:
     return explain_text("".join(traceback.format_exception(exception)))
-
-
-def _reports_failure(verdict: Verdict) -> bool:
-    return bool(json.loads(verdict.json())["ooms"])
-
-
-def _recording_in(run: pathlib.Path) -> pathlib.Path:
-    """The recording of a run to look at: of a process that ran out of memory if one did, else the first by name."""
-    recordings = sorted(run.glob("*.pickle"), key=lambda file: (not _ran_out(file.with_suffix(".json")), file.name))
-    if not recordings:
-        raise OomphError(f"{run} holds no recording: name a file, or a folder that `oomph run` made")
-    return recordings[0]
-
-
-def _ran_out(sidecar: pathlib.Path) -> bool:
-    try:
-        known = json.loads(sidecar.read_bytes())
-    except (OSError, ValueError):
-        return False
-    return bool(known.get("ooms") or (known.get("exception") or {}).get("oom"))

@@ -8,14 +8,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from oomph import _freed, _holders
+from oomph import _holders
 from oomph._errors import clear_frames, is_out_of_memory
-from oomph._freed import Freed, Memory, Stage
+from oomph._free_report import FreeReport, Memory, Stage
+from oomph._paths import ipython_shell
 
 _LAST = ("last_exc", "last_value", "last_traceback", "last_type")
 
 
-def free(verbose: bool = True, *, workspaces: bool = False) -> Freed:
+def free(verbose: bool = True, *, workspaces: bool = False) -> FreeReport:
     """Drops what keeps GPU memory alive after an error, stage by stage, and measures what each stage gave.
 
     In this order: the frames of the last exception, and of every error that is still kept somewhere and says that
@@ -40,7 +41,7 @@ def free(verbose: bool = True, *, workspaces: bool = False) -> Freed:
     if usable:
         work.append(("PyTorch's cache", lambda: _drop_cache(torch)))
     collects = gc.isenabled()
-    # A collection by chance would credit cycles to another stage.
+    # A collection in between would count the cycles under another stage.
     gc.disable()
     try:
         for name, drop in work:
@@ -51,9 +52,9 @@ def free(verbose: bool = True, *, workspaces: bool = False) -> Freed:
     finally:
         if collects:
             gc.enable()
-    freed = Freed(_why_none(torch, usable), before, found, tuple(stages))
+    freed = FreeReport(_why_none(torch, usable), before, found, tuple(stages))
     if verbose:
-        freed = _freed.with_holders(freed, _holders.find(torch) if usable else _holders.NONE)
+        freed = freed.with_holdings(_holders.find(torch) if usable else _holders.NONE)
         if not _shows_results():
             print(freed, file=sys.stderr)
     return freed
@@ -81,17 +82,12 @@ def _why_none(torch: Any, usable: bool) -> str | None:
 
 def _shows_results() -> bool:
     """Whether what a call gives is shown without being printed."""
-    return hasattr(sys, "ps1") or _ipython() is not None
-
-
-def _ipython() -> Any:
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    return hasattr(sys, "ps1") or ipython_shell() is not None
 
 
 def _drop_exceptions() -> str:
-    """The exceptions that Python, IPython and the program keep. What a running `except` handles is kept by it, but not
-    the frames below."""
+    """The exceptions that Python, IPython and the program keep. One that a running `except` handles stays, but the frames
+    below that function are cleared."""
     kept: list[BaseException] = []
     for name in _LAST:
         value = getattr(sys, name, None)
@@ -103,7 +99,7 @@ def _drop_exceptions() -> str:
     handled = sys.exc_info()[1]
     if handled is not None:
         kept.append(handled)
-    shell = _ipython()
+    shell = ipython_shell()
     result = getattr(shell, "last_execution_result", None)
     for name in ("error_in_exec", "error_before_exec"):
         value = getattr(result, name, None)
@@ -115,7 +111,7 @@ def _drop_exceptions() -> str:
         for slot in ("tb", "pdb"):
             if getattr(formatter, slot, None) is not None:
                 setattr(formatter, slot, None)
-    # An error that a variable keeps: its frames are of no more use than those of the last one.
+    # Errors that variables keep: their frames are of no more use than those of the last one.
     live = (thing for thing in gc.get_objects() if issubclass(type(thing), BaseException))
     kept += [error for error in live if is_out_of_memory(error)]
     frames = clear_frames(kept)
@@ -124,7 +120,7 @@ def _drop_exceptions() -> str:
 
 def _drop_results() -> str:
     """What the interactive shell keeps of past results, and nothing that the user named so."""
-    shell = _ipython()
+    shell = ipython_shell()
     if shell is None:
         # Python's own prompt keeps the last result; gettext keeps a function there.
         if hasattr(sys, "ps1") and not callable(getattr(builtins, "_", None)):
@@ -142,7 +138,7 @@ def _drop_results() -> str:
             if where.get(f"_{number}") is value:
                 del where[f"_{number}"]
     results.clear()
-    # What the last cell gave is in the cache, and here once more.
+    # The result of the last cell is in that cache, and is kept here as well.
     last = getattr(shell, "last_execution_result", None)
     if last is not None:
         last.result = None

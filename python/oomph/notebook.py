@@ -7,13 +7,15 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from oomph import _peak
-from oomph._errors import chain, is_out_of_memory
+from oomph._errors import is_out_of_memory
 from oomph._magic import Magic
+from oomph._recorder.clock import now
+from oomph._recorder.exceptions import chain
 
 if TYPE_CHECKING:
     from oomph.explain import Explanation
 
-# What is in force, by the shell it is in force in; a notebook has one.
+# The notebooks that are loaded, by the id of their shell.
 _loaded: dict[int, Notebook] = {}
 
 
@@ -24,13 +26,13 @@ class Notebook:
         self.shell = shell
         # The verdict on the last failure.
         self.last: Explanation | None = None
-        self._start = _peak.clock()
+        self._start = now()
         # The verdict on a failure whose record ended before its cell did.
         self._noted: Explanation | None = None
         self._magic = Magic(self)
 
     def load(self) -> None:
-        """Puts it in force."""
+        """Adds it to the shell."""
         self.shell.events.register("pre_run_cell", self._before)
         self.shell.events.register("post_run_cell", self._after)
         from IPython.core import magic
@@ -40,19 +42,19 @@ class Notebook:
         self.shell.register_magic_function(self._magic.run, magic_kind="line_cell", magic_name="oomph")
 
     def unload(self) -> None:
-        """Takes it back."""
+        """Removes it from the shell."""
         self.shell.events.unregister("pre_run_cell", self._before)
         self.shell.events.unregister("post_run_cell", self._after)
         for kind in ("line", "cell"):
             self.shell.magics_manager.magics[kind].pop("oomph", None)
 
     def _before(self, info: Any) -> None:
-        self._start = _peak.clock()
+        self._start = now()
         self._noted = None
 
     def note_failure(self) -> None:
         """Takes the verdict on a failure of the cell under way from the record, while there is one."""
-        self._noted = self._recorded()
+        self._noted = self._recorded_explanation()
 
     def _after(self, result: Any) -> None:
         """Shows the card under a cell that ran out of memory. IPython has shown the traceback by then. Nothing of the
@@ -62,17 +64,17 @@ class Notebook:
             return
         # A failure to explain must not hide the failure itself.
         try:
-            self.last = self._explained(error)
+            self.last = self._explanation(error)
             show(self.last.text, self.last._repr_html_())
         except Exception as trouble:
             print(f"oomph: this error could not be explained: {trouble}", file=sys.stderr)
 
-    def _explained(self, error: BaseException) -> Explanation:
+    def _explanation(self, error: BaseException) -> Explanation:
         from oomph.explain import explain
 
-        return self._noted or self._recorded() or explain(self._text(error))
+        return self._noted or self._recorded_explanation() or explain(self._text(error))
 
-    def _recorded(self) -> Explanation | None:
+    def _recorded_explanation(self) -> Explanation | None:
         """The verdict on a failure of this cell by PyTorch's record of it, if there is one."""
         torch = sys.modules.get("torch")
         if torch is None or not _peak.is_recording(torch):
@@ -81,7 +83,7 @@ class Notebook:
         cell = _peak.since(snapshot, self._start)["device_traces"]
         if not any(event["action"] == "oom" for trace in cell for event in trace):
             return None
-        return _peak.explained(self.named(snapshot))
+        return _peak.explain_record(self.with_cell_names(snapshot))
 
     def _text(self, error: BaseException) -> str:
         """The traceback as Python prints it, with cells called as the notebook calls them."""
@@ -96,7 +98,7 @@ class Notebook:
         known = getattr(self.shell.compile, "format_code_name", lambda name: None)(file)
         return known[1] if known else file
 
-    def named(self, snapshot: dict[str, Any]) -> dict[str, Any]:
+    def with_cell_names(self, snapshot: dict[str, Any]) -> dict[str, Any]:
         """A record whose stacks call cells as the notebook does."""
         names: dict[str, str] = {}
         seen: set[int] = set()

@@ -10,17 +10,12 @@ import dataclasses
 import inspect
 import json
 import os
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from oomph._oomph import OomphError
-from oomph._units import shown
-
-# `oomph plan`: fits, does not, cannot tell.
-_ANSWERS = (0, 1, 3)
+from oomph import _oomph
+from oomph._oomph import OomphError, format_size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,11 +51,11 @@ class Plan:
         if self.process_bytes is None or self.fits is None:
             return f"cannot tell whether it fits on the {self.gpu}: {self.data['why_not']}"
         verdict = "fits" if self.fits else "does not fit"
-        return f"{verdict} on the {self.gpu}: {shown(self.process_bytes)} at its peak"
+        return f"{verdict} on the {self.gpu}: {format_size(self.process_bytes)} at its peak"
 
 
 def plan(what: str | os.PathLike[str] | Callable[[], object], *args: str, gpu: str, options: bool = False) -> Plan:
-    """Runs a script, or a function without arguments, on a GPU that is not there.
+    """Runs a script, or a function without arguments, on a phantom GPU, which counts memory and computes nothing.
 
     `args` are the script's own. `options`: also try changes, such as bf16 autocast, where it does not fit. A function
     has to be one that another process can import: of a module or of a script, not a lambda, not of a notebook.
@@ -68,7 +63,14 @@ def plan(what: str | os.PathLike[str] | Callable[[], object], *args: str, gpu: s
     words = [*_target(what), *args]
     if callable(what) and args:
         raise TypeError("oomph.plan: arguments are for scripts; a function is called without any")
-    return _asked(words, gpu, options)
+    document = _oomph.plan(words, gpu=gpu, python=sys.executable, library=_library(), changes=options)
+    return Plan(json.loads(document))
+
+
+def _library() -> str:
+    """The phantom GPU, installed beside this file unless a variable names another."""
+    named = os.environ.get("OOMPH_PHANTOM_LIB")
+    return named or os.path.join(os.path.dirname(os.path.abspath(__file__)), "liboomph_phantom.so")
 
 
 def _target(what: str | os.PathLike[str] | Callable[[], object]) -> list[str]:
@@ -92,25 +94,3 @@ def _target(what: str | os.PathLike[str] | Callable[[], object]) -> list[str]:
         top = os.path.abspath(os.path.join(place, *[os.pardir] * module.count(".")))
         load = f"import sys; sys.path.insert(0, {top!r}); from {module} import {name} as found"
     return ["-c", f"{load}; found()"]
-
-
-def _asked(words: Sequence[str], gpu: str, options: bool) -> Plan:
-    from oomph.__main__ import command
-
-    program = command()
-    if program is None:
-        raise OomphError("oomph.plan: the command is not installed beside this package: pip install --force-reinstall oomph")
-    flags = ["--gpu", gpu, "--python", sys.executable] + ([] if options else ["--no-options"])
-    with tempfile.TemporaryDirectory() as folder:
-        answer = os.path.join(folder, "plan.json")
-        done = subprocess.run(
-            [program, "plan", *flags, "--json", "-o", answer, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        if done.returncode not in _ANSWERS or not os.path.exists(answer):
-            raise OomphError((done.stderr.strip().splitlines() or ["oomph plan failed"])[-1])
-        with open(answer, encoding="utf-8") as file:
-            return Plan(json.load(file))

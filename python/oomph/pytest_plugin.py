@@ -1,4 +1,4 @@
-"""`@pytest.mark.limit_gpu_memory("2 GiB")`: a test that needs more GPU memory than that fails."""
+"""`@pytest.mark.oomph_limit_gpu_memory("2 GiB")`: a test that needs more GPU memory than that fails."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-_MARK = "limit_gpu_memory"
+_MARK = "oomph_limit_gpu_memory"
 _HELP = (
     f"{_MARK}(limit, *, device=None): fail the test if the peak of the CUDA memory that its tensors take, above what was "
     'in use before it, exceeds the limit, such as "2 GiB"; on any device, or on the one given'
 )
+_STRICT = "--oomph-strict-gpu"
 # Lines that the report of a failure names.
 _LINES = 5
 
@@ -37,7 +38,7 @@ _peaks: dict[str, _Peak] = {}
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("oomph")
     group.addoption(
-        "--strict-gpu", action="store_true", help=f"fail tests marked {_MARK} where there is no GPU, rather than skip them"
+        _STRICT, action="store_true", help=f"fail tests marked {_MARK} where there is no GPU, rather than skip them"
     )
 
 
@@ -58,7 +59,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     reason = _why_not()
     if reason is None:
         return
-    if item.config.getoption("--strict-gpu"):
+    if item.config.getoption(_STRICT):
         pytest.fail(f"{_MARK}: {reason}", pytrace=False)
     pytest.skip(f"{_MARK}: {reason}")
 
@@ -98,14 +99,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _sentence(peak: _Peak) -> str:
-    from oomph._units import shown
+    from oomph._oomph import format_size
 
-    text = f"{_MARK}: the test took {shown(peak.bytes)} on GPU {peak.device}, its limit is {shown(peak.limit)}"
-    return f"{text} ({shown(peak.before)} was in use before it and is not counted)" if peak.before else text
+    took, limit = format_size(peak.bytes), format_size(peak.limit)
+    text = f"{_MARK}: the test took {took} on GPU {peak.device}, its limit is {limit}"
+    return f"{text} ({format_size(peak.before)} was in use before it and is not counted)" if peak.before else text
 
 
 def _limit(item: pytest.Item, mark: pytest.Mark) -> tuple[int, int | None]:
-    """What the mark says; an error of use if it says something else."""
+    """The limit and the device of a mark; a usage error where its arguments are wrong."""
     from oomph._oomph import OomphError, parse_size
 
     def grammar(limit: str, *, device: int | None = None) -> tuple[str, int | None]:

@@ -27,7 +27,7 @@ def _shared() -> Recorder:
         else:
             from . import __version__
 
-            _recorder = Recorder(ring=300_000, version=__version__, on_oom=_save_the_open)
+            _recorder = Recorder(version=__version__, on_oom=_save_open_records)
             imports.watch({}, {"torch": _recorder.watch_torch})
     return _recorder
 
@@ -35,13 +35,13 @@ def _shared() -> Recorder:
 _open: list[Record] = []
 
 
-def _save_the_open() -> None:
+def _save_open_records() -> None:
     for record in _open:
         record.save(why="oom")
 
 
 class Record:
-    """A recording: under way inside `with`, and there to be explained after it."""
+    """A recording: it runs inside `with`, and can be explained after it."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = os.fspath(path) if path is not None else os.path.join(tempfile.mkdtemp("-oomph"), "record.pickle")
@@ -72,7 +72,7 @@ class Record:
         return where
 
     def explain(self) -> Explanation:
-        """What the recording tells."""
+        """The verdict on the recording."""
         from .explain import explain
 
         if not os.path.exists(self.path):

@@ -34,7 +34,7 @@ optimizer = torch.optim.Adam(model.parameters())
 
 
 @dataclasses.dataclass
-class Ended:
+class Outcome:
     """What remains of a program that was run."""
 
     code: int
@@ -89,19 +89,19 @@ class Programs:
             stderr=subprocess.PIPE,
         )
 
-    def end(self, process: subprocess.Popen[str]) -> Ended:
+    def end(self, process: subprocess.Popen[str]) -> Outcome:
         stdout, stderr = process.communicate(timeout=300)
-        return Ended(process.returncode, stdout, stderr, self.folder)
+        return Outcome(process.returncode, stdout, stderr, self.folder)
 
     def run(
         self, source: str, *options: str, card: str | None = T4, args: Iterable[str] = (), **environment: str
-    ) -> Ended:
+    ) -> Outcome:
         """`oomph run OPTIONS train.py ARGS`, with the interpreter of the tests."""
         script = self.write(source)
         words = [self.oomph, "run", "--python", sys.executable, *options, script.name, *args]
         return self.end(self.start(words, card, **environment))
 
-    def alone(self, source: str, *args: str, card: str | None = T4) -> Ended:
+    def alone(self, source: str, *args: str, card: str | None = T4) -> Outcome:
         """The same program without oomph."""
         script = self.write(source)
         return self.end(self.start([sys.executable, script.name, *args], card))

@@ -137,21 +137,20 @@ def test_the_last_uncaught_exception_is_explained(monkeypatch: pytest.MonkeyPatc
     assert oomph.explain().text == oomph.explain(MESSAGE).text
 
 
-def test_the_last_run_is_explained_by_the_process_that_ran_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, fixtures: pathlib.Path
+def test_a_run_is_explained_as_the_command_explains_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, fixtures: pathlib.Path, oomph_bin: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run = tmp_path / ".oomph/20261115-064012-train-4711"
     run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
     (tmp_path / ".oomph/last").symlink_to(run.name)
-    (run / "rank0.pickle").write_bytes((fixtures / "gpt2-static/snapshot.pickle.gz").read_bytes())
-    (run / "rank0.json").write_text('{"ooms": [], "exception": null}')
-    (run / "rank1.pickle").write_bytes((fixtures / SNAPSHOT).read_bytes())
-    assert oomph.explain().text == oomph.explain(run / "rank0.pickle").text
-    (run / "rank1.json").write_text('{"ooms": [{"device": 1}]}')
-    assert oomph.explain().text == oomph.explain(run).text == oomph.explain(run / "rank1.pickle").text
-    (run / "rank1.json").write_text('{"exception": {"oom": true}}')
-    assert oomph.explain().text == oomph.explain(run / "rank1.pickle").text
+    for rank, fixture in enumerate(["gpt2-static/snapshot.pickle.gz", SNAPSHOT]):
+        (run / f"rank{rank}.pickle").write_bytes((fixtures / fixture).read_bytes())
+        (run / f"rank{rank}.json").write_text("{}")
+    printed = said_by(oomph_bin, "explain", ".oomph/last")
+    assert oomph.explain().text == oomph.explain(".oomph/last").text == printed
+    assert [rank["trace"]["events"] > 0 for rank in oomph.explain(run).data] == [True, True]
 
 
 def test_a_recorded_process_explains_its_own_failure(

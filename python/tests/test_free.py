@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import oomph
-from oomph._errors import chain, clear_frames, is_out_of_memory
-from oomph._freed import Freed, Memory, Stage
+from oomph._errors import clear_frames, is_out_of_memory
+from oomph._free_report import FreeReport, Memory, Stage
 from oomph._holders import Holder
+from oomph._recorder.exceptions import chain
 
 torch = pytest.importorskip("torch")
 
@@ -131,6 +132,7 @@ def test_cycles_are_collected() -> None:
         (RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8 bytes"), True),
         (type("ResourceExhaustedError", (Exception,), {})("OOM when allocating tensor"), True),
         (MemoryError(), True),
+        (type("NoRoom", (torch.OutOfMemoryError,), {})("the batch is too large"), True),
         (RuntimeError("shape mismatch"), False),
         (ValueError("out of memory"), False),
     ],
@@ -170,7 +172,7 @@ still held on GPU 0: 2.00 GiB, 100.00 MiB cached
 
 def test_the_report_is_whole_and_fits_80_columns() -> None:
     gib, mib = 1 << 30, 1 << 20
-    freed = Freed(
+    freed = FreeReport(
         None,
         (Memory(0, 7 * gib + 512 * mib, 8 * gib + 100 * mib),),
         (Memory(0, 2 * gib, 2 * gib + 100 * mib), Memory(1, 0, 0)),
@@ -194,7 +196,7 @@ def test_the_report_is_whole_and_fits_80_columns() -> None:
 
 def test_a_name_is_no_markup() -> None:
     holder = Holder(0, 1, 1, "d['<img src=x>']", "1 float32")
-    freed = Freed(None, (), (Memory(0, 1, 1),), (Stage("a", "b", 0, 0),), (holder,), ((0, 0),))
+    freed = FreeReport(None, (), (Memory(0, 1, 1),), (Stage("a", "b", 0, 0),), (holder,), ((0, 0),))
     assert "<img" not in freed._repr_html_()
 
 

@@ -10,8 +10,6 @@ import sys
 
 import pytest
 
-from conftest import ROOT
-
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 
 LIBRARIES = ("cublas", "cudnn", "cusolver", "cusparse", "cufft", "nccl")
@@ -31,14 +29,8 @@ REAL = {
 
 
 @pytest.fixture(scope="module")
-def library() -> pathlib.Path:
-    """The phantom, as it was built last."""
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    built = [target / profile / "liboomph_phantom.so" for profile in ("release", "debug")]
-    found = [path for path in built if path.exists()]
-    if not found:
-        pytest.skip("liboomph_phantom.so is not built: cargo build --release -p oomph-phantom")
-    return max(found, key=lambda path: path.stat().st_mtime)
+def library(phantom: str) -> pathlib.Path:
+    return pathlib.Path(phantom)
 
 
 def run(library: pathlib.Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import sys
+from types import TracebackType
 from typing import Any
 
 import pytest
@@ -34,7 +36,7 @@ for step in range(1000):
 WEIGHTS = 4 * 4096 * 4097 * 4
 
 
-class Planned:
+class PlanOutput:
     """What a plan printed."""
 
     def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
@@ -47,11 +49,13 @@ class Planned:
         return found
 
 
-def plan(programs: Programs, source: str, *options: str, args: tuple[str, ...] = ()) -> Planned:
-    script = programs.write(source)
-    words = [programs.oomph, "plan", "--python", sys.executable, *options, script.name, *args]
+def plan(
+    programs: Programs, source: str, *options: str, args: tuple[str, ...] = (), name: str = "train.py"
+) -> PlanOutput:
+    programs.write(source, name)
+    words = [programs.oomph, "plan", "--python", sys.executable, *options, name, *args]
     environment = {**programs.environment(None), "OOMPH_PHANTOM_LIB": programs.phantom}
-    return Planned(
+    return PlanOutput(
         subprocess.run(words, cwd=programs.folder, env=environment, capture_output=True, text=True, timeout=300)
     )
 
@@ -69,8 +73,37 @@ def test_a_job_that_fits_is_told_with_its_peak_line_and_classes(programs: Progra
     assert answer["at"]["file"].endswith("train.py") and answer["at"]["phase"] in ("backward", "optimizer")
     assert any("stood still" in caveat for caveat in answer["caveats"])
     assert any("train.py:16 (item)" in caveat for caveat in answer["caveats"])
-    # What the script prints is no part of the answer.
+    # What the script prints is kept apart from the answer.
     assert "step 0 1.0" in done.stderr
+
+
+def test_a_script_is_named_whatever_its_path_contains(programs: Programs) -> None:
+    (programs.folder / "oomph_plan" / "_plan").mkdir(parents=True)
+    answer = plan(programs, TRAIN, "--gpu", "H200", "--json", name="oomph_plan/_plan/train_plan.py").json()
+    assert answer["at"]["file"].endswith("/train_plan.py")
+    assert any("train_plan.py:16 (item)" in caveat for caveat in answer["caveats"]), answer["caveats"]
+
+
+def test_lines_of_oomph_are_told_by_their_folders(tmp_path: pathlib.Path) -> None:
+    from oomph._plan import tracebacks
+
+    copy = tmp_path / "my_plan" / "_oomph_plan" / "tracebacks.py"
+    copy.parent.mkdir(parents=True)
+    copy.write_text(pathlib.Path(tracebacks.__file__).read_text())
+    spec = importlib.util.spec_from_file_location("tracebacks", copy)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    trace: TracebackType | None = None
+    for name in ("my_plan/train.py", "my_plan/_oomph_plan/stage.py", "my_plan/_oomph_recorder/marks.py"):
+        try:
+            exec(compile("raise KeyError", str(tmp_path / name), "exec"))
+        except KeyError as error:
+            assert error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            inner = error.__traceback__.tb_next
+            trace = TracebackType(trace, inner.tb_frame, inner.tb_lasti, inner.tb_lineno)
+    left = module.without_ours(trace)
+    assert left.tb_frame.f_code.co_filename == str(tmp_path / "my_plan/train.py") and left.tb_next is None
 
 
 def test_its_recording_is_one_like_any_other(programs: Programs) -> None:

@@ -1,4 +1,4 @@
-"""`@pytest.mark.limit_gpu_memory`, in runs of pytest of its own."""
+"""`@pytest.mark.oomph_limit_gpu_memory`, in runs of pytest of its own."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ def _plugin() -> list[str]:
 def test_a_greedy_test_fails_and_says_by_how_much(pytester: pytest.Pytester) -> None:
     test = """
 import torch
-@pytest.mark.limit_gpu_memory("2 GiB")
+@pytest.mark.oomph_limit_gpu_memory("2 GiB")
 def test_modest(): torch.take(2 << 30)
-@pytest.mark.limit_gpu_memory("2 GiB")
+@pytest.mark.oomph_limit_gpu_memory("2 GiB")
 def test_greedy(): torch.take((2 << 30) + 1); torch.take(3 << 30)
-@pytest.mark.limit_gpu_memory("2 GB")
+@pytest.mark.oomph_limit_gpu_memory("2 GB")
 def test_elsewhere(): torch.take(5 << 30, device=1)
-@pytest.mark.limit_gpu_memory("2048 MB", device=0)
+@pytest.mark.oomph_limit_gpu_memory("2048 MB", device=0)
 def test_not_asked(): torch.take(5 << 30, device=1)
 def test_free(): torch.take(50 << 30)
-@pytest.mark.limit_gpu_memory("1 B")
+@pytest.mark.oomph_limit_gpu_memory("1 B")
 def test_wrong(): torch.take(2); assert 1 == 2
 """
     result = outcomes(pytester, test, conftest=FAKE)
@@ -65,35 +65,35 @@ def test_wrong(): torch.take(2); assert 1 == 2
     result.stdout.fnmatch_lines(
         [
             "*_ test_greedy _*",
-            "limit_gpu_memory: the test took 3.00 GiB on GPU 0, its limit is 2.00 GiB (1.00 GiB was in use before it "
+            "oomph_limit_gpu_memory: the test took 3.00 GiB on GPU 0, its limit is 2.00 GiB (1.00 GiB was in use before it "
             "and is not counted)",
             "*_ test_elsewhere _*",
-            "limit_gpu_memory: the test took 5.00 GiB on GPU 1, its limit is 2.00 GiB",
+            "oomph_limit_gpu_memory: the test took 5.00 GiB on GPU 1, its limit is 2.00 GiB",
             "*_ test_wrong _*",
             "E * assert 1 == 2",
-            "*- limit_gpu_memory -*",
-            "limit_gpu_memory: the test took 2 B on GPU 0, its limit is 1 B (1.00 GiB was in use before it and is not *",
+            "*- oomph_limit_gpu_memory -*",
+            "oomph_limit_gpu_memory: the test took 2 B on GPU 0, its limit is 1 B (1.00 GiB was in use before it and is not *",
         ]
     )
 
 
 def test_without_a_gpu_it_is_skipped_with_the_reason_or_fails_if_told(pytester: pytest.Pytester) -> None:
     pytest.importorskip("torch")
-    test = "@pytest.mark.limit_gpu_memory('2 GiB')\ndef test_a(): pass\n"
+    test = "@pytest.mark.oomph_limit_gpu_memory('2 GiB')\ndef test_a(): pass\n"
     conftest = "import torch; torch.cuda.is_available = lambda: False"
     result = outcomes(pytester, test, conftest=conftest)
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED * limit_gpu_memory: torch finds no CUDA device here"])
-    result = outcomes(pytester, test, "--strict-gpu", conftest=conftest)
+    result.stdout.fnmatch_lines(["SKIPPED * oomph_limit_gpu_memory: torch finds no CUDA device here"])
+    result = outcomes(pytester, test, "--oomph-strict-gpu", conftest=conftest)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*limit_gpu_memory: torch finds no CUDA device here"])
+    result.stdout.fnmatch_lines(["*oomph_limit_gpu_memory: torch finds no CUDA device here"])
 
 
 def test_without_torch_it_is_skipped_and_torch_is_imported_for_no_other_test(pytester: pytest.Pytester) -> None:
     conftest = "import sys; sys.modules['torch'] = None"
-    result = outcomes(pytester, "@pytest.mark.limit_gpu_memory('1 GiB')\ndef test_a(): pass", conftest=conftest)
+    result = outcomes(pytester, "@pytest.mark.oomph_limit_gpu_memory('1 GiB')\ndef test_a(): pass", conftest=conftest)
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED * limit_gpu_memory: torch is not installed"])
+    result.stdout.fnmatch_lines(["SKIPPED * oomph_limit_gpu_memory: torch is not installed"])
     test = "def test_b():\n    import sys\n    assert 'torch' not in sys.modules\n"
     outcomes(pytester, test).assert_outcomes(passed=1)
 
@@ -108,14 +108,22 @@ def test_without_torch_it_is_skipped_and_torch_is_imported_for_no_other_test(pyt
     ],
 )
 def test_a_mark_that_says_something_else_is_an_error_of_use(pytester: pytest.Pytester, mark: str, said: str) -> None:
-    result = outcomes(pytester, f"@pytest.mark.limit_gpu_memory({mark})\ndef test_a(): pass\n")
+    result = outcomes(pytester, f"@pytest.mark.oomph_limit_gpu_memory({mark})\ndef test_a(): pass\n")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: test_it.py::test_a: limit_gpu_memory: {said}"])
+    result.stderr.fnmatch_lines([f"ERROR: test_it.py::test_a: oomph_limit_gpu_memory: {said}"])
+
+
+def test_every_option_and_mark_is_named_after_the_package(pytester: pytest.Pytester) -> None:
+    for flag, sign in (("--help", "--oomph-"), ("--markers", "@pytest.mark.oomph_")):
+        bare = set(pytester.runpytest_subprocess(flag, "-p", "no:oomph").outlines)
+        lines = [line.strip() for line in pytester.runpytest_subprocess(flag, *_plugin()).outlines if line not in bare]
+        added = [line for line in lines if line.startswith(("-", "@"))]
+        assert added and all(line.startswith(sign) for line in added), added
 
 
 def test_the_mark_is_known(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--markers", *_plugin())
-    result.stdout.fnmatch_lines(["@pytest.mark.limit_gpu_memory(limit, [*], device=None): fail the test if *"])
+    result.stdout.fnmatch_lines(["@pytest.mark.oomph_limit_gpu_memory(limit, [*], device=None): fail the test if *"])
 
 
 def test_lines_at_the_peak_are_of_the_stretch_that_is_asked_for(fixtures: pathlib.Path) -> None:
@@ -141,16 +149,16 @@ def recorded():
     torch.cuda.memory._record_memory_history(context="alloc", stacks="python")
     yield
     torch.cuda.memory._record_memory_history(None)
-@pytest.mark.limit_gpu_memory("256 MiB")
+@pytest.mark.oomph_limit_gpu_memory("256 MiB")
 def test_modest(): torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-@pytest.mark.limit_gpu_memory("256 MiB")
+@pytest.mark.oomph_limit_gpu_memory("256 MiB")
 def test_greedy(): torch.empty(258 << 20, dtype=torch.uint8, device="cuda")
 """
     result = outcomes(pytester, test)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
-            "limit_gpu_memory: the test took 258.00 MiB on GPU 0, its limit is 256.00 MiB",
+            "oomph_limit_gpu_memory: the test took 258.00 MiB on GPU 0, its limit is 256.00 MiB",
             "*- lines that held most at the peak -*",
             "258.00 MiB  test_it.py:* test_greedy",
         ]

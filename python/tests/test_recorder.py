@@ -391,7 +391,8 @@ def test_a_recorder_that_cannot_work_does_not_stop_the_program(programs: Program
     process = programs.start([sys.executable, script.name], card=None, OOMPH_RUN=str(programs.folder / "nowhere"))
     ended = programs.end(process)
     assert (ended.code, ended.stdout) == (0, "fine\n")
-    assert ended.stderr.startswith("oomph: recording is off (FileNotFoundError:") and ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("oomph: the recorder could not start (FileNotFoundError: [Errno 2] No such file")
+    assert ended.stderr.endswith("run.json'): the script runs without it\n") and ended.stderr.count("\n") == 1
 
 
 def test_the_text_of_jax_is_explained(programs: Programs) -> None:

@@ -139,10 +139,38 @@ def test_the_hook_does_nothing_unless_a_run_is_recorded(
     assert {path.name for path in tmp_path.iterdir()} >= {"main.json", "main.pickle"}
 
 
-def test_a_broken_recorder_cannot_keep_python_from_starting(
-    fresh: Environment, tmp_path: pathlib.Path, run_python: Callable[..., str]
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({}, ""),
+        (
+            {"OOMPH_RUN": "."},
+            "oomph: the recorder could not start (ModuleNotFoundError: No module named 'missing_part'): "
+            "the script runs without it\n",
+        ),
+    ],
+)
+def test_a_broken_recorder_says_so_and_does_not_keep_python_from_starting(
+    fresh: Environment, tmp_path: pathlib.Path, variables: dict[str, str], said: str
 ) -> None:
     (tmp_path / "oomph").mkdir()
     (tmp_path / "oomph/__init__.py").write_text("import missing_part\n")
-    environment = {"OOMPH_RUN": str(tmp_path), "PYTHONPATH": str(tmp_path)}
-    assert run_python("print('started')", python=fresh.python, **environment) == "started\n"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), **variables}
+    words = [fresh.python, "-c", "print('started')"]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "started\n", said)
+    # Where nobody listens, it starts as well.
+    silent = subprocess.run(["sh", "-c", 'exec "$0" "$@" 2>&-', *words], capture_output=True, text=True, env=environment)
+    assert (silent.returncode, silent.stdout, silent.stderr) == (0, "started\n", "")
+
+
+def test_a_broken_package_leaves_the_recording_to_the_copy_that_a_run_brings(
+    fresh: Environment, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "oomph").mkdir()
+    (tmp_path / "oomph/__init__.py").write_text("import missing_part\n")
+    words = [fresh.folder / "bin/oomph", "run", "--python", fresh.python, "-c", "print('started')"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "started\n", "")
+    assert (tmp_path / ".oomph/last/main.pickle").exists()

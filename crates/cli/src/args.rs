@@ -248,8 +248,8 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Makes `oomph FILE` mean `oomph explain FILE`: a first word that is no verb but looks like a file is one. Something
-/// piped into `oomph` alone is explained as well.
+/// Makes `oomph FILE` mean `oomph explain FILE`: a first word that is not a verb but looks like a file
+/// is explained. So is what is piped into `oomph` alone.
 pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>, is_piped: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     if words.iter().skip(1).any(|word| ["-h", "--help", "-V", "--version"].iter().any(|flag| word == flag))
@@ -273,7 +273,7 @@ pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>, is_piped:
     words
 }
 
-/// Where the first word stands that is no option and no option's value: the verb, or what stands in its place.
+/// Where the first word stands that is neither an option nor an option's value: the verb, or a file in its place.
 fn first_word(words: &[OsString]) -> Option<usize> {
     let mut takes_value = false;
     for (at, word) in words.iter().enumerate().skip(1) {

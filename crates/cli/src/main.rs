@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads our output has seen enough: that is no failure.
+        // The reader of our output has seen enough, which is not a failure.
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let usage = error.downcast_ref::<args::UsageError>().is_some();

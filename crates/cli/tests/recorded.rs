@@ -75,7 +75,7 @@ fn exception(class: &str, text: &str) -> Exception {
              table = build()\n{class}: {text}\n"
         )),
         uncaught: true,
-        oom: false,
+        ..Exception::default()
     }
 }
 

@@ -48,11 +48,6 @@ fn what_cannot_be_started_is_one_line_and_the_shells_code() {
         2,
         "PyTorch has no allocator setting `expandable_segment`, did you mean `expandable_segments`?",
     );
-    check(
-        &["run", "--json", "train.py"],
-        2,
-        "standard output is the script's own: for JSON or a file, use `oomph explain .oomph/last` after it",
-    );
     let (code, out, error) = ground.run(&["run", "--limt", "1GiB", "train.py"]);
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(error.contains("a similar argument exists: '--limit'"), "{error}");

@@ -43,6 +43,57 @@ fn left(ground: &Ground, options: &[&str], script: &str) -> (Option<i32>, String
     ground.run(&words)
 }
 
+#[test]
+fn what_was_found_is_written_as_json_beside_the_scripts_own_output() {
+    let ground = Ground::new("run-json");
+    let script = "notes('main', devices=[card(0, 3 << 30, limit=4 << 30, retries=2, ooms=1)])\n\
+                  print('mine', flush=True)\nos._exit(3)";
+    let document = |folder: &str| {
+        format!(
+            r#"{{
+  "schema": 1,
+  "exit_code": 3,
+  "folder": "{folder}",
+  "out_of_memory": null,
+  "host_death": null,
+  "peaks": [
+    {{
+      "process": null,
+      "device": 0,
+      "reserved_bytes": 3221225472,
+      "allowed_bytes": 4294967296,
+      "is_limit": true,
+      "retries": 2
+    }}
+  ],
+  "failures": 1
+}}
+"#
+        )
+    };
+    let last = || {
+        let folder = fs::read_link(ground.0.join(".oomph/last")).unwrap();
+        format!(".oomph/{}", folder.display())
+    };
+    let (code, stdout, stderr) = left(&ground, &["--json"], script);
+    assert_eq!((code, stdout.as_str(), stderr), (Some(3), "mine\n", document(&last())));
+    assert_eq!(left(&ground, &["--json", "-o", "why.json"], script), shows(3, "mine\n", ""));
+    assert_eq!(fs::read_to_string(ground.0.join("why.json")).unwrap(), document(&last()));
+    let refused = "oomph: why.json exists: pass --force to overwrite it\n";
+    assert_eq!(left(&ground, &["--json", "-o", "why.json"], script), shows(2, "", refused));
+}
+
+#[test]
+fn why_a_run_died_is_in_its_document() {
+    let ground = Ground::new("run-json-oom");
+    let script = "notes('main', exception=ran_out('x'))\nrecording('main')\nos._exit(1)";
+    let (code, _, stderr) = left(&ground, &["--json"], script);
+    let expected = fs::read_to_string(fixture("fragmentation-oom/expected/explain.json")).unwrap();
+    let inside: Vec<String> = expected.lines().map(|line| format!("      {line}")).collect();
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains(&inside.join("\n")), "{stderr}");
+}
+
 fn explained() -> String {
     fs::read_to_string(fixture("fragmentation-oom/expected/explain.txt")).unwrap()
 }
@@ -101,6 +152,21 @@ os._exit(1)";
         "recording('main')\nnotes('main', why='oom', ooms=[{'time_us': 1, 'device': 0}])\nos._exit(0)";
     let line = "oomph: ran out of memory once and went on; why: oomph explain .oomph/last\n";
     assert_eq!(left(&ground, &[], script), shows(0, "", line));
+}
+
+#[test]
+fn the_words_of_an_exception_count_and_not_what_the_recorder_took_it_for() {
+    let ground = Ground::new("words-count");
+    let script = |class: &str, text: &str, guess: &str| {
+        format!(
+            "recording('main')\nnotes('main', exception={{**ran_out('{text}'), 'type': '{class}', 'oom': {guess}}})\n\
+             os._exit(1)"
+        )
+    };
+    let wrong = script("ValueError", "no memory cards are left", "True");
+    assert_eq!(left(&ground, &[], &wrong), shows(1, "", ""));
+    let missed = script("RuntimeError", "CUDA out of memory. Tried to allocate 1.00 GiB", "False");
+    assert_eq!(left(&ground, &[], &missed), shows(1, "", &format!("\n{}", explained())));
 }
 
 #[test]

@@ -203,9 +203,9 @@ fn mistakes_in_the_command_line_are_exit_code_2() {
     check_fails(
         &["--serve", "nowhere"],
         2,
-        "oomph: `nowhere` is no address: write HOST:PORT or PORT, such as 127.0.0.1:9751",
+        "oomph: `nowhere` is not an address: write HOST:PORT or PORT, such as 127.0.0.1:9751",
     );
-    check_fails(&["--watch", "0"], 2, "oomph: --watch 0 is no pause between 0.1 and 86400 seconds");
+    check_fails(&["--watch", "0"], 2, "oomph: --watch 0: write a pause between 0.1 and 86400 seconds");
     check_fails(
         &["--watch", "-o", "x.txt"],
         2,

@@ -7,7 +7,7 @@ use std::ptr;
 use oomph_trace::Bytes;
 
 use crate::error::{Code, Error};
-use crate::functions::{self, Function, Handle, MemoryInfo, MemoryInfoV2, Number, Text};
+use crate::functions::{self, Function, Handle, MemoryInfo, MemoryInfoV2, Number, Processes, Text};
 use crate::nvml::{Nvml, checked, text_of};
 use crate::processes::{self, Process};
 
@@ -32,9 +32,9 @@ impl fmt::Debug for Device<'_> {
 pub struct Memory {
     /// All of it.
     pub total: Bytes,
-    /// What is held; what the driver keeps for itself is part of it where `reserved` is `None`.
+    /// What is held. If `reserved` is `None`, this includes what the driver keeps for itself.
     pub used: Bytes,
-    /// What is held by nobody.
+    /// What is free.
     pub free: Bytes,
     /// What the driver keeps for itself (drivers since 510).
     pub reserved: Option<Bytes>,
@@ -65,7 +65,7 @@ impl<'a> Device<'a> {
         Ok((u32::try_from(major).unwrap_or(0), u32::try_from(minor).unwrap_or(0)))
     }
 
-    /// Its memory; with what the driver keeps for itself, where the driver can tell.
+    /// Its memory. Drivers since 510 also say what they keep for themselves.
     pub fn memory(&self) -> Result<Memory, Error> {
         self.memory_v2().or_else(|_| self.memory_v1())
     }
@@ -88,7 +88,7 @@ impl<'a> Device<'a> {
         Ok(Memory { total, used, free, reserved: None })
     }
 
-    /// Whether it is divided into instances; `None` where it cannot be.
+    /// Whether it is divided into instances; `None` if it cannot be divided.
     pub fn mig_enabled(&self) -> Result<Option<bool>, Error> {
         let (mut current, mut pending) = (0, 0);
         let Ok((call, name)) = self.nvml.function(&functions::MIG_MODE) else { return Ok(None) };
@@ -118,23 +118,25 @@ impl<'a> Device<'a> {
         Ok(found)
     }
 
-    /// The number of an instance, which processes name; for instances only.
+    /// The number of an instance, as processes name it. Only instances have one.
     pub fn gpu_instance(&self) -> Result<u32, Error> {
         self.number(&functions::GPU_INSTANCE)
     }
 
     /// The processes that compute on it.
     pub fn compute_processes(&self) -> Result<Vec<Process>, Error> {
-        let (call, name) = self.nvml.function(&functions::COMPUTE_PROCESSES)?;
-        // SAFETY: the handle is of this library; `processes::list` gives a buffer with room for as many records as
-        // the count says, in the largest layout of any version.
-        processes::list(name, |count, buffer| unsafe { call(self.handle, count, buffer) })
+        self.processes(&functions::COMPUTE_PROCESSES)
     }
 
     /// The processes that draw on it.
     pub fn graphics_processes(&self) -> Result<Vec<Process>, Error> {
-        let (call, name) = self.nvml.function(&functions::GRAPHICS_PROCESSES)?;
-        // SAFETY: as for `compute_processes`.
+        self.processes(&functions::GRAPHICS_PROCESSES)
+    }
+
+    fn processes(&self, function: &Function<Processes>) -> Result<Vec<Process>, Error> {
+        let (call, name) = self.nvml.function(function)?;
+        // SAFETY: the handle is of this library; `processes::list` gives a buffer with room for as many records as
+        // the count says, in the largest layout of any version.
         processes::list(name, |count, buffer| unsafe { call(self.handle, count, buffer) })
     }
 

@@ -1,19 +1,19 @@
-//! What can go wrong between us and the driver.
+//! What can go wrong between oomph and the driver.
 
 use std::fmt;
 
 /// Why NVML gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The library is not there, or is no library.
+    /// The library is missing or cannot be loaded.
     #[error("{name} cannot be loaded: no NVIDIA driver is installed, or it is not visible here")]
     Library {
-        /// What was looked for.
+        /// Its name.
         name: String,
         /// What the loader says.
         why: String,
     },
-    /// The library lacks a function: it is older than the function, or something else altogether.
+    /// The library lacks a function: it is too old, or it is another library.
     #[error("the driver's library has no {function}")]
     Missing {
         /// The newest name of the function.
@@ -30,7 +30,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The code that a function gave; `None` where none was called.
+    /// The code that a function gave; `None` if no function was called.
     pub fn code(&self) -> Option<Code> {
         match self {
             Error::Failed { code, .. } => Some(*code),
@@ -50,7 +50,7 @@ impl Code {
     pub const NOT_SUPPORTED: Code = Code(3);
     /// Only for administrators, or not from within this container.
     pub const NO_PERMISSION: Code = Code(4);
-    /// There is no such thing.
+    /// It does not exist.
     pub const NOT_FOUND: Code = Code(6);
     /// The buffer is too small for the answer.
     pub const INSUFFICIENT_SIZE: Code = Code(7);

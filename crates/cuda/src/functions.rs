@@ -1,12 +1,12 @@
 //! The functions of NVML that oomph calls, each with its names and its signature in C.
 //!
-//! A call is sound only if the signature here is the library's. Both stand side by side in this table and were taken
-//! from NVIDIA's public `nvml.h`; nothing else in the crate pairs a name with a signature.
+//! A call is sound only if the signature here is the library's. Names and signatures were taken from NVIDIA's public
+//! `nvml.h`, and only this table pairs them.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
 
-/// A function by its names, the newest first. Names of one entry differ in version and agree in signature.
+/// A function by its names, the newest first. All names of one entry have the same signature.
 pub(crate) struct Function<Signature> {
     pub(crate) names: &'static [&'static str],
     signature: PhantomData<Signature>,

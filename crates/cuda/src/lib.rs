@@ -1,7 +1,7 @@
 //! NVIDIA's management library (NVML), loaded at run time: a machine without it gets an error, not a crash.
 //!
 //! In reading order: what can go wrong, the functions with their C signatures, the library, a GPU, its processes.
-//! This is the only crate that calls foreign functions. Everything it offers is safe to call.
+//! Everything that the crate offers is safe to call.
 
 #![allow(unsafe_code)]
 

@@ -11,16 +11,12 @@ use crate::error::{Code, Error};
 use crate::functions::{self, Function};
 
 /// Where the library is looked for; the last is where Windows puts it for Linux guests.
-const NAMES: &[&str] = if cfg!(windows) {
-    &["nvml.dll"]
-} else {
-    &["libnvidia-ml.so.1", "libnvidia-ml.so", "/usr/lib/wsl/lib/libnvidia-ml.so.1"]
-};
+const NAMES: [&str; 3] = ["libnvidia-ml.so.1", "libnvidia-ml.so", "/usr/lib/wsl/lib/libnvidia-ml.so.1"];
 
 /// The longest text that NVML gives, with room to spare: it promises at most 96 bytes.
 const TEXT: usize = 256;
 
-/// NVML, initialised. Dropping it shuts the library down; devices borrow it, so none outlives it.
+/// NVML, initialised. Dropping it shuts the library down. Devices borrow it, so none of them outlives it.
 #[derive(Debug)]
 pub struct Nvml {
     library: Library,
@@ -92,7 +88,7 @@ impl Drop for Nvml {
     fn drop(&mut self) {
         if let Ok((shutdown, _)) = self.function(&functions::SHUTDOWN) {
             // SAFETY: it undoes the one nvmlInit of `open`. Devices borrow `self`, so no handle is used afterwards, and
-            // the library is still loaded: its field is dropped after this. A failure leaves nothing to be done.
+            // the library is still loaded: its field is dropped after this. If it fails, nothing can be done.
             let _ = unsafe { shutdown() };
         }
     }
@@ -118,7 +114,7 @@ fn lookup<Signature: Copy>(
     found.ok_or(Error::Missing { function: function.names[0] })
 }
 
-/// A result as NVML's code says it.
+/// The result that NVML's code stands for.
 pub(crate) fn checked(function: &'static str, code: c_int) -> Result<(), Error> {
     match Code(code) {
         Code::SUCCESS => Ok(()),

@@ -1,8 +1,8 @@
 //! The processes on a GPU.
 //!
-//! A record has 16 bytes in version 1 (pid, memory) and 24 since version 2 (and the instance it is on). Drivers of the
-//! series 535 wrote 32 bytes under the name of version 3. The number of a version therefore does not tell the
-//! layout: every buffer has room for the largest, is filled with a mark, and what the mark shows to be written tells.
+//! A record has 16 bytes in version 1 (pid, memory) and 24 since version 2 (and the instance it is on). Drivers of
+//! the series 535 wrote 32 bytes under the name of version 3. So the version does not tell the layout. Every buffer
+//! has room for the largest record and is filled with a mark; where the mark is gone, the driver has written.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -18,17 +18,17 @@ const MARK: u8 = 0xa5;
 /// NVML's "not available" and "on no instance".
 const NOT_AVAILABLE: u64 = u64::MAX;
 const NO_INSTANCE: u32 = u32::MAX;
-/// The most processes that are asked for; a driver that claims more is not believed.
+/// The most processes that are read, whatever the driver claims.
 const MOST: u32 = 1 << 16;
-/// How often the list may grow between two calls before we give up.
+/// How often the list may grow between two calls.
 const TRIES: u32 = 8;
 
 /// A process on a GPU, as the driver sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// In the driver's own view, which may be of another pid namespace than ours.
+    /// As the driver sees it, perhaps in another pid namespace than this process's.
     pub pid: u32,
-    /// What it holds; `None` where the driver cannot tell.
+    /// What it holds; `None` if the driver cannot tell.
     pub used: Option<Bytes>,
     /// The GPU instance it is on, where the GPU is divided.
     pub gpu_instance: Option<u32>,
@@ -51,7 +51,7 @@ pub(crate) fn list(
                 return Ok(records(&bytes, count.min(capacity) as usize));
             }
             Err(error) if error.code() == Some(Code::INSUFFICIENT_SIZE) && tries < TRIES => {
-                // Some more, for processes that start before the next call.
+                // Some more room, for processes that start before the next call.
                 capacity = count.max(capacity).saturating_add(16).min(MOST);
                 tries += 1;
             }
@@ -79,8 +79,8 @@ fn records(bytes: &[u8], count: usize) -> Vec<Process> {
     (0..count).filter_map(record).collect()
 }
 
-/// How long the records are that were written. Zeros alone behind 24 bytes a record are no records: a driver may clear
-/// the whole buffer first.
+/// The length of the records that were written. Zeros after 24 bytes per record do not count: a driver may clear the
+/// whole buffer first.
 fn record_size(bytes: &[u8], count: usize) -> usize {
     let part = |from: usize, to: usize| bytes.get(from * count..to * count).unwrap_or_default();
     if part(24, 32).iter().any(|byte| *byte != MARK && *byte != 0) {

@@ -10,7 +10,7 @@ use oomph_engine::recording::Recording;
 use oomph_engine::replay::Run;
 use oomph_engine::simulated::SimulatedDevice;
 use oomph_engine::torch::block::State;
-use oomph_trace::sidecar::{Classed, StorageClass};
+use oomph_trace::sidecar::{ClassSample, StorageClass};
 use oomph_trace::{Addr, Bytes, EventIdx};
 use rustc_hash::FxHashMap;
 
@@ -92,9 +92,10 @@ impl Classes {
     /// `None` where the recording has neither marks nor samples.
     pub(crate) fn find(recording: &Recording, phases: &Phases) -> Option<Classes> {
         let sidecar = recording.snapshot.sidecar.as_ref()?;
-        let samples: Vec<Classed> = {
-            let on_device = |entry: &&Classed| i64::from(entry.device) == i64::from(recording.trace().device);
-            let mut samples: Vec<Classed> = sidecar.classes.iter().filter(on_device).copied().collect();
+        let samples: Vec<ClassSample> = {
+            let on_device =
+                |entry: &&ClassSample| i64::from(entry.device) == i64::from(recording.trace().device);
+            let mut samples: Vec<ClassSample> = sidecar.classes.iter().filter(on_device).copied().collect();
             samples.sort_by_key(|entry| entry.time_us);
             samples
         };
@@ -154,7 +155,7 @@ impl Classes {
 
 /// The class of each allocation that was alive at the address of a sample at its time; of several samples the last
 /// counts. The samples are in order of their times.
-fn sampled(recording: &Recording, samples: &[Classed]) -> Vec<Option<Class>> {
+fn sampled(recording: &Recording, samples: &[ClassSample]) -> Vec<Option<Class>> {
     let program = &recording.program;
     let events = &recording.trace().events;
     let mut classes = vec![None; program.allocs as usize];

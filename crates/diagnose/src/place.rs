@@ -124,7 +124,7 @@ pub(crate) fn place_of(snapshot: &Snapshot, frames: &[FrameId]) -> Option<Place>
 }
 
 /// The place that frames show which the recorder walked itself.
-pub(crate) fn place_seen(frames: &[SeenFrame]) -> Option<Place> {
+pub fn place_seen(frames: &[SeenFrame]) -> Option<Place> {
     named(frames.iter().map(|frame| (frame.file.as_str(), frame.line, frame.function.as_str())))
 }
 

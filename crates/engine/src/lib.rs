@@ -1,9 +1,12 @@
 //! Allocators as state machines over a [`Device`](device::Device), and the replay of traces on them.
 //!
-//! In reading order: what a device is and a simulated one, the counters, PyTorch's allocator; then the program behind
-//! a trace, its replay, the check that the replay is exact, what a recorder states, and a recording understood.
+//! In reading order: what a device is, the addresses it gives and a simulated one, the counters, PyTorch's allocator;
+//! then the program behind a trace, its replay, the check that the replay is exact, what a recorder states, and a
+//! recording understood.
 
 pub mod device;
+
+pub mod space;
 
 pub mod simulated;
 

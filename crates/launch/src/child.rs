@@ -120,7 +120,7 @@ fn pass_on(origin: &Origin, receiver: &Mutex<Receiver>) {
         Receiver::Child(pid) if origin.signal == SIGCONT && !is_stopped(pid) => {}
         Receiver::Child(pid) => {
             if let Some(signal) = Signal::from_named_raw(origin.signal).filter(|_| was_sent) {
-                // It may have ended by itself; then there is nobody to tell.
+                // It may have ended by itself in the meantime.
                 let _ = kill_process(pid, signal);
             }
         }

@@ -15,7 +15,7 @@ pub struct Configuration {
     pub set: Vec<String>,
     /// The memory to run with.
     pub limit: Option<Bytes>,
-    /// The card to run as on.
+    /// The card whose memory to run with.
     pub gpu: Option<String>,
     /// How many events are kept.
     pub ring: Option<u64>,
@@ -59,7 +59,7 @@ const PREFIX: &str = "OOMPH_";
 /// What is wrong with what is found for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
-    /// The file is no TOML; it may not concern us at all.
+    /// The file is not valid TOML; it may have nothing for oomph.
     #[error("{path}: cannot be read: {reason}")]
     Unreadable {
         /// The file.
@@ -160,7 +160,7 @@ impl Configuration {
             key: key.to_owned(),
             hint,
         };
-        // A table is another verb's; a plain key is nobody's.
+        // A table may belong to another verb; a plain key belongs to none.
         if let Some((key, _)) = ours.into_iter().flatten().find(|(_, value)| !value.is_table()) {
             let hint = nearest(key, KEYS.iter().copied())
                 .map_or_else(String::new, |near| format!(", did you mean `{near}` in [tool.oomph.run]?"));

@@ -46,7 +46,7 @@ impl RunFolder {
     }
 }
 
-/// The first of `name`, `name-2`, … that nobody has: a rerun within the same second has the same name.
+/// The first of `name`, `name-2`, … that is free: a second run within the same second has the same name.
 fn unused(home: &Path, name: &str) -> io::Result<(String, PathBuf)> {
     let mut candidate = name.to_owned();
     for n in 2.. {

@@ -6,21 +6,32 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 mod embedded {
-    include!(concat!(env!("OUT_DIR"), "/recorder_files.rs"));
+    include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+}
+
+/// The phantom's library, where this program carries one; it is written beside the recorder.
+pub(crate) fn phantom(hook: &Path, name: &str) -> io::Result<Option<PathBuf>> {
+    let Some(library) = embedded::PHANTOM else { return Ok(None) };
+    let path = hook.join(name);
+    write_if_different(&path, library)?;
+    Ok(Some(path))
 }
 
 /// Writes what is missing or different, each file whole or not at all: other runs may be starting from the same folder.
 pub(crate) fn install(oomph: &Path) -> io::Result<PathBuf> {
     let folder = oomph.join(concat!("hook-", env!("CARGO_PKG_VERSION")));
     for (name, text) in embedded::FILES {
-        let path = folder.join(name);
-        if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
-            continue;
-        }
-        fs::create_dir_all(path.parent().unwrap_or(&folder))?;
-        crate::folder::write_atomically(&path, text.as_bytes())?;
+        write_if_different(&folder.join(name), text.as_bytes())?;
     }
     Ok(folder)
+}
+
+fn write_if_different(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    fs::create_dir_all(path.parent().unwrap_or(path))?;
+    crate::folder::write_atomically(path, bytes)
 }
 
 #[cfg(test)]

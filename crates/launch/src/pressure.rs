@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use oomph_diagnose::results::run::HostDeath;
-use oomph_diagnose::results::status::{Cgroup, Ram};
-use oomph_trace::Bytes;
-use oomph_trace::sidecar::Host;
-
+use oomph_diagnose::results::status::Ram;
 use oomph_machine::run_folder::Notes;
 use oomph_machine::status::{cgroup, meminfo};
+use oomph_trace::Bytes;
+use oomph_trace::cgroup::Cgroup;
+use oomph_trace::sidecar::Host;
 
 use crate::child::{Ended, Outcome};
 
@@ -40,7 +40,7 @@ impl Pressure {
         }
     }
 
-    /// Who died for want of the host's memory, or may have: `self` is from before the run. `None` where nobody was
+    /// Who died for want of the host's memory, or may have: `self` is from before the run. `None` where no process was
     /// killed.
     pub fn death(&self, after: &Pressure, outcome: Outcome, all: &[Notes]) -> Option<HostDeath> {
         let ended = outcome.ended;
@@ -128,7 +128,7 @@ mod tests {
         Outcome { ended, pid: 1 }
     }
 
-    /// A process that noted this much and is no more: no process has number 0.
+    /// A process that noted this much and has gone: no process has number 0.
     fn gone(name: &str, rss: Bytes, text: Option<&str>) -> Notes {
         let exception = text.map(|text| Exception { text: Some(text.to_owned()), ..Exception::default() });
         let mut sidecar = Sidecar { why: Some(Why::Beat), exception, ..Sidecar::default() };

@@ -1,33 +1,27 @@
 //! From what the user names, a file, a run's folder or a text, to what is explained of it: the one way for every verb
 //! and for Python.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use oomph_diagnose::message;
-use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::results::explain::{Explained, FileResult};
 use oomph_engine::recording::{Known, Recording};
 
 use crate::cores;
 use crate::file::{self, Content};
 use crate::run_folder::{self, Notes};
 
-/// What was found in one file.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// The file.
-    pub path: PathBuf,
-    /// What is in it: a result for each device, or one for a process or a text.
-    pub results: Vec<Explained>,
-}
-
 /// Explains a file, standard input for `-`, or everything that the processes of a run left in its folder.
-pub fn path(path: &Path, known: Known) -> Result<Vec<Found>> {
+pub fn path(path: &Path, known: Known) -> Result<Vec<FileResult>> {
     let contents = match run_folder::run_in(path).filter(|_| path.is_dir()) {
         Some(run) => run_folder::processes(&run)?,
         None => vec![(path.to_owned(), file::read(path)?)],
     };
-    Ok(contents.into_iter().map(|(path, content)| Found { path, results: of(content, known) }).collect())
+    let results = contents.into_iter();
+    Ok(results
+        .map(|(path, content)| FileResult { name: file::shown(&path), results: of(content, known) })
+        .collect())
 }
 
 /// Explains a text that may report an error.

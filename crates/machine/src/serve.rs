@@ -29,7 +29,7 @@ pub fn forever<Body: Fn() -> String>(listener: &TcpListener, page: &Page<Body>) 
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
-                // The other side went away, or took too long: nobody is left to be told.
+                // The other side went away or took too long, so there is nobody to report to.
                 let _ = answer(stream, page);
             }
             // Out of file descriptors, say: others may be given back by and by.
@@ -101,7 +101,7 @@ fn response<Body: Fn() -> String>(head: Option<&str>, page: &Page<Body>) -> Vec<
         Some([_, _, version]) if version.starts_with("HTTP/1.") => {
             ("405 Method Not Allowed", plain, "only GET and HEAD\n".to_owned(), true)
         }
-        Some(_) => ("400 Bad Request", plain, "this is no request of HTTP/1\n".to_owned(), true),
+        Some(_) => ("400 Bad Request", plain, "this is not a request of HTTP/1\n".to_owned(), true),
     };
     let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
     let head = format!(
@@ -143,7 +143,7 @@ mod tests {
             Some("POST /metrics HTTP/1.1"),
             &error("405 Method Not Allowed", "Allow: GET, HEAD\n", "only GET and HEAD"),
         );
-        let bad = error("400 Bad Request", "", "this is no request of HTTP/1");
+        let bad = error("400 Bad Request", "", "this is not a request of HTTP/1");
         for head in ["", "GET", "GET /metrics", "GET /metrics SPDY", "\u{1}\u{2}"] {
             check(Some(head), &bad);
         }

@@ -421,12 +421,12 @@ fn prometheus_gets_what_dcgm_does_not_have() {
         # HELP oomph_pytorch_ooms_total Requests that failed.
         # TYPE oomph_pytorch_ooms_total counter
         oomph_pytorch_ooms_total{gpu="0",UUID="GPU-6f8c1111-0000-0000-0000-000000000001",device="nvidia0",modelName="NVIDIA H200",cuda_device="0",pid="4711",run="20261115-064012-train-4700",name="rank0",rank="0",Hostname="node1"} 1
-        # HELP oomph_machine_memory_size_bytes The machine's RAM.
-        # TYPE oomph_machine_memory_size_bytes gauge
-        oomph_machine_memory_size_bytes{Hostname="node1"} 68719476736
-        # HELP oomph_machine_memory_available_bytes RAM that programs can take without swapping.
-        # TYPE oomph_machine_memory_available_bytes gauge
-        oomph_machine_memory_available_bytes{Hostname="node1"} 51539607552
+        # HELP oomph_host_memory_size_bytes The machine's RAM.
+        # TYPE oomph_host_memory_size_bytes gauge
+        oomph_host_memory_size_bytes{Hostname="node1"} 68719476736
+        # HELP oomph_host_memory_available_bytes RAM that programs can take without swapping.
+        # TYPE oomph_host_memory_available_bytes gauge
+        oomph_host_memory_available_bytes{Hostname="node1"} 51539607552
         # HELP oomph_cgroup_memory_usage_bytes What that control group holds, page cache included.
         # TYPE oomph_cgroup_memory_usage_bytes gauge
         oomph_cgroup_memory_usage_bytes{Hostname="node1"} 1073741824
@@ -440,7 +440,7 @@ fn prometheus_gets_what_dcgm_does_not_have() {
     exposition::check(&page);
     let machine = Machine::new("prometheus-without-gpu");
     let page = oomph_report::prometheus::status(&gather(&machine.roots()));
-    assert!(page.starts_with("# HELP oomph_machine_memory_size_bytes "), "{page}");
+    assert!(page.starts_with("# HELP oomph_host_memory_size_bytes "), "{page}");
     exposition::check(&page);
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn fail(code: Code) -> Code {
     code
 }
 
-/// The last failure, which is forgotten.
+/// The last failure; it is forgotten.
 pub(crate) fn take() -> Code {
     LAST.replace(SUCCESS)
 }
@@ -48,30 +48,11 @@ pub(crate) fn words(code: Code) -> (&'static std::ffi::CStr, &'static std::ffi::
     }
 }
 
-/// Writes an answer where the caller wants it.
-///
-/// # Safety
-/// `at` is null or points to memory for a `T` that the caller owns; the signatures of CUDA's functions promise that.
-pub(crate) unsafe fn put<T>(at: *mut T, value: T) -> Code {
-    if at.is_null() {
-        return fail(INVALID_VALUE);
-    }
-    // SAFETY: not null, and the caller of this function vouches for the rest. C gives no alignment beyond the type's.
-    unsafe { at.write_unaligned(value) };
-    SUCCESS
-}
-
-/// The failure of a function that the phantom does not have.
-pub(crate) fn refuse(name: &str) -> Code {
-    log(name);
-    fail(NOT_SUPPORTED)
-}
-
-/// Says which function of CUDA a program wanted and the phantom does not have, where `OOMPH_PHANTOM_LOG` asks for it.
+/// With `OOMPH_PHANTOM_LOG`, says what a program wanted that the phantom does not have.
 pub(crate) fn log(name: &str) {
     if std::env::var_os("OOMPH_PHANTOM_LOG").is_some() {
         use std::io::Write;
-        // Nothing is left to do where even standard error is gone.
+        // If even standard error is gone, nothing can be done.
         let _ = writeln!(std::io::stderr(), "oomph: the phantom GPU has no {name}");
     }
 }

@@ -1,11 +1,11 @@
-//! Copies. What comes from the card is zeros; what goes to it is forgotten.
+//! Copies. A copy from the card gives zeros; a copy to the card does nothing.
 
 use std::ffi::c_void;
 
 use crate::code::{Code, SUCCESS};
 use crate::memory::is_of_the_card;
 
-/// Does what a copy does to memory that is really there.
+/// Does the part of a copy that touches real memory.
 ///
 /// # Safety
 /// Ranges that are not the card's are the caller's to read and write, as for `cudaMemcpy`.

@@ -1,12 +1,10 @@
-//! cuBLASLt. PyTorch allocates its workspace by its own settings, whatever an algorithm would need of it.
+//! cuBLASLt. PyTorch allocates the workspace by its own settings, whatever an algorithm would need.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
-use crate::code::{Code, SUCCESS, put};
-use crate::library::succeed;
-use crate::order;
-
-type Handle = *mut c_void;
+use crate::answer::{answer, offer, put};
+use crate::code::{Code, SUCCESS};
+use crate::store::{Handle, handle};
 
 /// `cublasLtMatmulHeuristicResult_t`: eight words of the algorithm, its workspace, whether it works, waves, reserve.
 #[repr(C)]
@@ -17,6 +15,19 @@ pub(crate) struct Heuristic {
     state: c_int,
     waves: f32,
     reserved: [c_int; 4],
+}
+
+answer! {
+    fn cublasLtMatmulDescCreate(at: *mut Handle) { *at = handle(); }
+
+    fn cublasLtMatmulPreferenceCreate(at: *mut Handle) { *at = handle(); }
+
+    fn cublasLtMatrixLayoutCreate(at: *mut Handle) { *at = handle(); }
+
+    /// An algorithm by its number: there is one.
+    fn cublasLtMatmulAlgoInit(
+        _: Handle, _: c_int, _: c_int, _: c_int, _: c_int, _: c_int, _: c_int, _: c_int, algorithm: *mut [u64; 8],
+    ) { *algorithm = [0; 8]; }
 }
 
 /// One algorithm, which needs no workspace.
@@ -41,24 +52,7 @@ pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
     unsafe { put(results, Heuristic { waves: 1.0, ..Heuristic::default() }).max(put(count, 1)) }
 }
 
-/// An algorithm by its number: there is one.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoInit(
-    _: Handle,
-    _: c_int,
-    _: c_int,
-    _: c_int,
-    _: c_int,
-    _: c_int,
-    _: c_int,
-    _: c_int,
-    algorithm: *mut [u64; 8],
-) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(algorithm, [0; 8]) }
-}
-
-/// What an algorithm needs: nothing.
+/// An algorithm needs no workspace.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoCheck(
     _: Handle,
@@ -90,36 +84,10 @@ pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoConfigGetAttribute(
         if !at.is_null() {
             at.write_bytes(0, size);
         }
-        if !written.is_null() {
-            put(written, size);
-        }
+        offer(written, size);
     }
     SUCCESS
 }
-
-macro_rules! create {
-    ($($name:ident),* $(,)?) => { $(
-        /// A description that no other shares its handle with.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name(at: *mut Handle) -> Code {
-            // SAFETY: the caller's pointer.
-            unsafe { put(at, order::handle() as Handle) }
-        }
-    )* };
-}
-
-create!(cublasLtMatmulDescCreate, cublasLtMatmulPreferenceCreate, cublasLtMatrixLayoutCreate);
-
-succeed!(
-    cublasLtMatmul,
-    cublasLtMatmulAlgoConfigSetAttribute,
-    cublasLtMatmulDescDestroy,
-    cublasLtMatmulDescSetAttribute,
-    cublasLtMatmulPreferenceDestroy,
-    cublasLtMatmulPreferenceSetAttribute,
-    cublasLtMatrixLayoutDestroy,
-    cublasLtMatrixLayoutSetAttribute,
-);
 
 #[cfg(test)]
 mod tests {

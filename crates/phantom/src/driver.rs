@@ -1,15 +1,15 @@
 //! The driver, as far as PyTorch's libraries are linked against it or ask for it by name.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 
-use crate::card::card;
-use crate::code::{self, Code, NOT_SUPPORTED, SUCCESS, put};
+use crate::answer::{answer, put};
+use crate::card::{Architecture, card};
+use crate::code::{self, Code, NOT_SUPPORTED, SUCCESS};
 use crate::memory;
-use crate::runtime::write_text;
+use crate::runtime::{version, write_text};
+use crate::store::Handle;
 
-type Handle = *mut c_void;
-
-/// What the driver says of a device: the few attributes that libraries ask for, by their numbers in cuda.h.
+/// An attribute of the device, by its number in cuda.h. Only those are known that libraries ask for.
 pub(crate) fn attribute(number: c_int) -> c_int {
     let card = card();
     match number {
@@ -22,73 +22,67 @@ pub(crate) fn attribute(number: c_int) -> c_int {
         8 => 48 << 10,
         10 => 32,
         12 => 65_536,
-        16 => card.processors,
+        16 => card.multiprocessors.cast_signed(),
         // Threads and shared memory of a multiprocessor.
         39 => card.threads_per_processor(),
-        75 => card.capability.0,
-        76 => card.capability.1,
-        81 => c_int::try_from(card.shared_per_processor()).unwrap_or(c_int::MAX),
+        75 => card.capability.0.into(),
+        76 => card.capability.1.into(),
+        81 => card.shared_per_processor(),
         82 => 65_536,
-        97 => c_int::try_from(card.shared_per_processor()).unwrap_or(c_int::MAX) - 1024,
+        97 => card.shared_per_processor() - 1024,
         _ => 0,
     }
 }
 
-macro_rules! refuse {
-    ($($name:ident),* $(,)?) => {
-        $(
-            /// Not supported.
-            #[unsafe(no_mangle)]
-            pub(crate) extern "C" fn $name() -> Code { NOT_SUPPORTED }
-        )*
+/// The address of a function by its name, for programs that look it up.
+pub(crate) fn entry(name: &CStr) -> Handle {
+    macro_rules! functions {
+        ($($name:ident)*) => { [$((stringify!($name), $name as *const ())),*] };
+    }
+    let known = functions! {
+        cuInit cuDeviceGet cuDeviceGetCount cuDeviceGetName cuDeviceGetAttribute cuDevicePrimaryCtxGetState
+        cuDevicePrimaryCtxRetain cuCtxGetCurrent cuCtxSetCurrent cuDriverGetVersion cuGetErrorString cuMemGetInfo_v2
     };
+    let name = name.to_string_lossy();
+    let is_it = |known: &str| known == name || known.strip_suffix("_v2") == Some(&*name);
+    let found = known.into_iter().find(|(known, _)| is_it(known)).map(|(_, function)| function);
+    let function = found.unwrap_or_else(|| {
+        code::log(&format!("{name}, which is looked for by name"));
+        absent as *const ()
+    });
+    function.cast_mut().cast()
 }
 
-refuse!(
-    cuFuncGetAttribute,
-    cuFuncSetAttribute,
-    cuFuncSetCacheConfig,
-    cuLaunchCooperativeKernel,
-    cuLaunchKernel,
-    cuLinkAddData_v2,
-    cuLinkComplete,
-    cuLinkCreate_v2,
-    cuModuleGetFunction,
-    cuModuleLoad,
-    cuModuleLoadData,
-    cuModuleLoadDataEx,
-    cuModuleUnload,
-    cuOccupancyMaxActiveBlocksPerMultiprocessor,
-    cuPointerGetAttribute,
-    cuTensorMapEncodeTiled,
-);
-
-/// What stands for every function that the phantom does not have. The driver's failures are not the runtime's last error.
+/// Stands for every function that the phantom does not have. The driver's failures are not the runtime's last error.
 extern "C" fn absent() -> Code {
     NOT_SUPPORTED
 }
 
-/// The address of a function by its name, for programs that look it up.
-pub(crate) fn entry(name: &CStr) -> Handle {
-    let found: *const () = match name.to_bytes() {
-        b"cuInit" => cuInit as *const (),
-        b"cuDeviceGet" => cuDeviceGet as *const (),
-        b"cuDeviceGetCount" => cuDeviceGetCount as *const (),
-        b"cuDeviceGetName" => cuDeviceGetName as *const (),
-        b"cuDeviceGetAttribute" => cuDeviceGetAttribute as *const (),
-        b"cuDevicePrimaryCtxGetState" => cuDevicePrimaryCtxGetState as *const (),
-        b"cuDevicePrimaryCtxRetain" => cuDevicePrimaryCtxRetain as *const (),
-        b"cuCtxGetCurrent" => cuCtxGetCurrent as *const (),
-        b"cuCtxSetCurrent" => cuCtxSetCurrent as *const (),
-        b"cuDriverGetVersion" => cuDriverGetVersion as *const (),
-        b"cuGetErrorString" => cuGetErrorString as *const (),
-        b"cuMemGetInfo" | b"cuMemGetInfo_v2" => cuMemGetInfo_v2 as *const (),
-        other => {
-            code::log(&format!("{}, which is looked for by name", String::from_utf8_lossy(other)));
-            absent as *const ()
-        }
-    };
-    found.cast_mut().cast()
+/// The context's handle; there is nothing behind it.
+const CONTEXT: Handle = 0x42 as Handle;
+
+answer! {
+    /// There is one card.
+    fn cuDeviceGetCount(at: *mut c_int) { *at = 1; }
+
+    /// The card's handle is its number.
+    fn cuDeviceGet(at: *mut c_int, ordinal: c_int) { *at = ordinal; }
+
+    fn cuDeviceGetAttribute(at: *mut c_int, number: c_int, _: c_int) { *at = attribute(number); }
+
+    /// The card always has a context.
+    fn cuDevicePrimaryCtxGetState(_: c_int, flags: *mut c_uint, active: *mut c_int) { *flags = 0; *active = 1; }
+
+    fn cuDevicePrimaryCtxRetain(at: *mut Handle, _: c_int) { *at = CONTEXT; }
+
+    fn cuCtxGetCurrent(at: *mut Handle) { *at = CONTEXT; }
+
+    fn cuDriverGetVersion(at: *mut c_int) { *at = version(); }
+
+    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) { *free = memory::info().0; *total = memory::info().1; }
+
+    /// A code in words.
+    fn cuGetErrorString(of: Code, at: *mut *const c_char) { *at = code::words(of).1.as_ptr(); }
 }
 
 /// Nothing to prepare.
@@ -97,18 +91,10 @@ pub(crate) extern "C" fn cuInit(_: c_uint) -> Code {
     SUCCESS
 }
 
-/// One card.
+/// There is one context to choose.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDeviceGetCount(at: *mut c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, 1) }
-}
-
-/// The card's handle is its number.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDeviceGet(at: *mut c_int, ordinal: c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, ordinal) }
+pub(crate) extern "C" fn cuCtxSetCurrent(_: Handle) -> Code {
+    SUCCESS
 }
 
 /// The card's name.
@@ -117,67 +103,4 @@ pub(crate) unsafe extern "C" fn cuDeviceGetName(at: *mut c_char, length: c_int, 
     let name = CString::new(card().name.as_bytes()).unwrap_or_default();
     // SAFETY: the caller's buffer of `length` bytes.
     unsafe { write_text(at, length, &name) }
-}
-
-/// One attribute.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDeviceGetAttribute(at: *mut c_int, number: c_int, _: c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, attribute(number)) }
-}
-
-/// The card always has a context.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDevicePrimaryCtxGetState(
-    _: c_int,
-    flags: *mut c_uint,
-    active: *mut c_int,
-) -> Code {
-    // SAFETY: the caller's pointers.
-    unsafe { put(flags, 0).max(put(active, 1)) }
-}
-
-/// Its handle.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDevicePrimaryCtxRetain(at: *mut Handle, _: c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, CONTEXT) }
-}
-
-/// The context's handle; nobody looks behind it.
-const CONTEXT: Handle = 0x42 as Handle;
-
-/// The current context.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuCtxGetCurrent(at: *mut Handle) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, CONTEXT) }
-}
-
-/// There is one to choose.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cuCtxSetCurrent(_: Handle) -> Code {
-    SUCCESS
-}
-
-/// The driver's version.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDriverGetVersion(at: *mut c_int) -> Code {
-    // SAFETY: passed on as it came.
-    unsafe { crate::runtime::cudaDriverGetVersion(at) }
-}
-
-/// What is free, and all there is.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code {
-    let (now, all) = memory::info();
-    // SAFETY: the caller's pointers.
-    unsafe { put(free, now).max(put(total, all)) }
-}
-
-/// A code in words.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuGetErrorString(of: Code, at: *mut *const c_char) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, code::words(of).1.as_ptr()) }
 }

@@ -2,20 +2,35 @@
 //! driver: one card, as `OOMPH_PHANTOM` describes it, whose memory is handed out and counted, and on which every kernel
 //! succeeds at once without being run. PyTorch's own caching allocator works on it as on a real card.
 //!
-//! What is copied from the card is zeros. It answers for cuBLAS and cuDNN as well, which bring their own runtime and would
-//! find no device, and says so for the libraries that it does not answer for.
+//! A copy from the card gives zeros. The phantom also answers for cuBLAS and cuDNN, which bring their own runtime and
+//! would find no device. Functions of other libraries print that the phantom does not have them.
+//!
+//! In reading order: the card, codes and answers, handles, functions that need no code, the card's memory, and then one
+//! module for each library.
 #![allow(unsafe_code)]
 
-mod absent;
 mod card;
+
 mod code;
-mod copy;
-mod cublas;
-mod cublaslt;
-mod cudnn;
-mod driver;
-mod library;
+
+mod answer;
+
+mod store;
+
+mod functions;
+
 mod memory;
-mod order;
+
+mod copy;
+
 mod properties;
+
+mod driver;
+
 mod runtime;
+
+mod cublas;
+
+mod cublaslt;
+
+mod cudnn;

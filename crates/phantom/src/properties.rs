@@ -1,106 +1,58 @@
 //! `cudaDeviceProp`, whose layout depends on the version of CUDA.
 
-use crate::card::Card;
+use oomph_trace::phantom::PhantomCard;
 
-/// Where the fields are that programs look at.
-#[derive(Debug)]
-pub(crate) struct Layout {
-    /// The length of the whole.
-    pub(crate) length: usize,
-    /// `(field, offset)`, in the order of [`FIELDS`].
-    pub(crate) offsets: [usize; FIELDS.len()],
+use crate::card::Architecture;
+
+/// A version of CUDA, by its layout of the structure. CUDA 13 dropped clock rates and modes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cuda {
+    Twelve,
+    Thirteen,
 }
 
-/// The fields that are filled in; all others are zero.
-pub(crate) const FIELDS: [&str; 20] = [
-    "totalGlobalMem",
-    "sharedMemPerBlock",
-    "regsPerBlock",
-    "warpSize",
-    "maxThreadsPerBlock",
-    "maxThreadsDim",
-    "maxGridSize",
-    "totalConstMem",
-    "major",
-    "minor",
-    "textureAlignment",
-    "multiProcessorCount",
-    "l2CacheSize",
-    "maxThreadsPerMultiProcessor",
-    "sharedMemPerMultiprocessor",
-    "regsPerMultiprocessor",
-    "cooperativeLaunch",
-    "sharedMemPerBlockOptin",
-    "maxBlocksPerMultiProcessor",
-    "unifiedAddressing",
-];
-
-/// CUDA 12 (`cudaGetDeviceProperties_v2`).
-pub(crate) const CUDA_12: Layout = Layout {
-    length: 1032,
-    offsets: [
-        288, 296, 304, 308, 320, 324, 336, 352, 360, 364, 368, 388, 616, 624, 640, 648, 688, 696, 712, 604,
-    ],
-};
-
-/// CUDA 13, which dropped clock rates and modes.
-pub(crate) const CUDA_13: Layout = Layout {
-    length: 1008,
-    offsets: [
-        288, 296, 304, 308, 320, 324, 336, 352, 360, 364, 368, 384, 596, 604, 624, 632, 668, 672, 688, 588,
-    ],
-};
-
 /// The card as CUDA describes it.
-pub(crate) fn describe(card: &Card, layout: &Layout) -> Vec<u8> {
-    let mut bytes = vec![0; layout.length];
-    let name = card.name.as_bytes();
-    let length = name.len().min(255);
-    bytes[..length].copy_from_slice(&name[..length]);
-    // A name for the card among cards: the bytes of "oomph's phantom".
-    bytes[256..272].copy_from_slice(b"oomph's phantom\0");
+pub(crate) fn describe(card: &PhantomCard, cuda: Cuda) -> Vec<u8> {
+    let (major, minor) = (card.capability.0.into(), card.capability.1.into());
     let shared = card.shared_per_processor() as u64;
-    let values: [&[u64]; FIELDS.len()] = [
-        &[card.total],
-        &[48 << 10],
-        &[65_536],
-        &[32],
-        &[1024],
-        &[1024, 1024, 64],
-        &[2_147_483_647, 65_535, 65_535],
-        &[65_536],
-        &[card.capability.0 as u64],
-        &[card.capability.1 as u64],
-        &[512],
-        &[card.processors as u64],
-        &[50 << 20],
-        &[card.threads_per_processor() as u64],
-        &[shared],
-        &[65_536],
-        &[1],
-        &[shared - (1 << 10)],
-        &[32],
-        &[1],
+    // Where each field begins in CUDA 12 and in CUDA 13, how many bytes each of its values has, and the values. The
+    // fields that programs do not look at are zero.
+    let fields: [(&str, [usize; 2], usize, &[u64]); 20] = [
+        ("totalGlobalMem", [288, 288], 8, &[card.total.0]),
+        ("sharedMemPerBlock", [296, 296], 8, &[48 << 10]),
+        ("regsPerBlock", [304, 304], 4, &[65_536]),
+        ("warpSize", [308, 308], 4, &[32]),
+        ("maxThreadsPerBlock", [320, 320], 4, &[1024]),
+        ("maxThreadsDim", [324, 324], 4, &[1024, 1024, 64]),
+        ("maxGridSize", [336, 336], 4, &[2_147_483_647, 65_535, 65_535]),
+        ("totalConstMem", [352, 352], 8, &[65_536]),
+        ("major", [360, 360], 4, &[major]),
+        ("minor", [364, 364], 4, &[minor]),
+        ("textureAlignment", [368, 368], 8, &[512]),
+        ("multiProcessorCount", [388, 384], 4, &[card.multiprocessors.into()]),
+        ("unifiedAddressing", [604, 588], 4, &[1]),
+        ("l2CacheSize", [616, 596], 4, &[50 << 20]),
+        ("maxThreadsPerMultiProcessor", [624, 604], 4, &[card.threads_per_processor() as u64]),
+        ("sharedMemPerMultiprocessor", [640, 624], 8, &[shared]),
+        ("regsPerMultiprocessor", [648, 632], 4, &[65_536]),
+        ("cooperativeLaunch", [688, 668], 4, &[1]),
+        ("sharedMemPerBlockOptin", [696, 672], 8, &[shared - (1 << 10)]),
+        ("maxBlocksPerMultiProcessor", [712, 688], 4, &[32]),
     ];
-    for ((field, offset), values) in FIELDS.iter().zip(layout.offsets).zip(values) {
-        let width = if is_long(field) { 8 } else { 4 };
+    let (which, length) = match cuda {
+        Cuda::Twelve => (0, 1032),
+        Cuda::Thirteen => (1, 1008),
+    };
+    let mut bytes = vec![0; length];
+    let name = &card.name.as_bytes()[..card.name.len().min(255)];
+    bytes[..name.len()].copy_from_slice(name);
+    // The card's UUID: the bytes of "oomph's phantom".
+    bytes[256..272].copy_from_slice(b"oomph's phantom\0");
+    for (_, offsets, width, values) in fields {
         for (index, value) in values.iter().enumerate() {
-            let at = offset + index * width;
+            let at = offsets[which] + index * width;
             bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
         }
     }
     bytes
-}
-
-/// Whether a field is a `size_t`.
-fn is_long(field: &str) -> bool {
-    matches!(
-        field,
-        "totalGlobalMem"
-            | "sharedMemPerBlock"
-            | "totalConstMem"
-            | "textureAlignment"
-            | "sharedMemPerMultiprocessor"
-            | "sharedMemPerBlockOptin"
-    )
 }

@@ -3,10 +3,15 @@
 // What PyO3's macros expand to talks to CPython. Nothing that is written here does.
 #![allow(unsafe_code)]
 
+mod plan;
 mod status;
 mod verdict;
 
+use std::path::PathBuf;
+
 use anyhow::Error;
+use oomph_diagnose::message;
+use oomph_machine::run_folder;
 use oomph_trace::Bytes;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -37,6 +42,26 @@ fn parse_size(text: &str) -> PyResult<u64> {
     Ok(size.0)
 }
 
+/// An amount of bytes for people, as every report writes it: `5.84 GiB`. A difference may be negative.
+#[pyfunction]
+#[pyo3(signature = (amount, /))]
+fn format_size(amount: i64) -> String {
+    format!("{}{}", if amount < 0 { "-" } else { "" }, Bytes(amount.unsigned_abs()))
+}
+
+/// Whether an exception of these classes, its own first, with this text reports that memory ran out.
+#[pyfunction]
+#[pyo3(signature = (classes, text, /))]
+fn is_out_of_memory(classes: Vec<String>, text: &str) -> bool {
+    message::is_out_of_memory(&classes, text)
+}
+
+/// The folder of the last run recorded in the current directory; None where there is none.
+#[pyfunction]
+fn last_run() -> Option<PathBuf> {
+    run_folder::last_run()
+}
+
 #[pymodule]
 fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OomphError", module.py().get_type::<OomphError>())?;
@@ -44,7 +69,11 @@ fn _oomph(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<verdict::Verdict>()?;
     module.add_function(wrap_pyfunction!(verdict::explain_file, module)?)?;
     module.add_function(wrap_pyfunction!(verdict::explain_text, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(status::read_status, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(parse_size, module)?)
+    module.add_function(wrap_pyfunction!(parse_size, module)?)?;
+    module.add_function(wrap_pyfunction!(format_size, module)?)?;
+    module.add_function(wrap_pyfunction!(is_out_of_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(last_run, module)?)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::results::explain::{Explained, FileResult};
 use oomph_engine::recording::Known;
 use oomph_machine::{cores, explain, source};
 use oomph_report::text::Colour;
@@ -14,20 +14,19 @@ use crate::raised;
 
 /// What `oomph explain` says of one file, run or text; each form is made when it is asked for.
 #[pyclass(frozen, module = "oomph._oomph")]
-pub(crate) struct Verdict(Vec<Explained>);
+pub(crate) struct Verdict(Vec<FileResult>);
 
 #[pymethods]
 impl Verdict {
     /// The report, with ANSI escapes where colour is wanted.
     #[pyo3(signature = (*, color = false))]
     fn text(&self, color: bool) -> String {
-        let colour = if color { Colour::On } else { Colour::Off };
-        self.0.iter().map(|result| text::explained(result, colour)).collect::<Vec<String>>().join("\n")
+        text::files(&self.0, if color { Colour::On } else { Colour::Off })
     }
 
     /// The document of `oomph explain --json`.
     fn json(&self) -> String {
-        json::document(self.0.iter().map(json::explained).collect())
+        json::files(&self.0)
     }
 
     /// The page of `oomph explain --html`; None for a message, which has nothing to draw.
@@ -42,7 +41,7 @@ impl Verdict {
 
     /// Whether it says that memory ran out.
     fn ran_out(&self) -> bool {
-        self.0.iter().any(Explained::ran_out)
+        self.0.iter().flat_map(|file| &file.results).any(Explained::ran_out)
     }
 }
 
@@ -53,8 +52,7 @@ impl Verdict {
 pub(crate) fn explain_file(py: Python<'_>, path: PathBuf, limit: Option<u64>) -> PyResult<Verdict> {
     let known = Known { version: None, limit: limit.map(Bytes) };
     let found = py.detach(move || cores::with_own_threads(|| explain::path(&path, known)).flatten());
-    let found = found.map_err(|error| raised(&error))?;
-    Ok(Verdict(found.into_iter().flat_map(|file| file.results).collect()))
+    found.map(Verdict).map_err(|error| raised(&error))
 }
 
 /// The verdict on a text that may report an error.
@@ -62,5 +60,6 @@ pub(crate) fn explain_file(py: Python<'_>, path: PathBuf, limit: Option<u64>) ->
 #[pyo3(signature = (text, /))]
 pub(crate) fn explain_text(py: Python<'_>, text: &str) -> PyResult<Verdict> {
     let found = py.detach(|| explain::text(text));
-    found.map(|result| Verdict(vec![result])).map_err(|error| raised(&error))
+    let file = |result| FileResult { name: "the text".to_owned(), results: vec![result] };
+    found.map(|result| Verdict(vec![file(result)])).map_err(|error| raised(&error))
 }

@@ -20,11 +20,12 @@ torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.27 GiB. GPU 0 ha
 "#;
 
 fn recorded(snapshot: &Snapshot, code: Option<&str>) -> String {
-    card::card(&page::results(snapshot), &|_| code.map(str::to_owned))
+    card::card(&[page::file(page::results(snapshot))], &|_| code.map(str::to_owned))
 }
 
 fn told(text: &str) -> String {
-    card::card(&[Explained::Text(message::read(text.as_bytes()).unwrap())], &|_| None)
+    let log = message::read(text.as_bytes()).unwrap();
+    card::card(&[page::file(vec![Explained::Text(log)])], &|_| None)
 }
 
 /// The bytes of the parts of each bar, and what they are to add up to.

@@ -100,7 +100,8 @@ fn the_page_says_what_the_text_report_says() {
     for fixture in page::fixtures() {
         let snapshot = page::snapshot(&fixture);
         let results = page::results(&snapshot);
-        let page = plain(&oomph_report::html::page(&results).unwrap()).replace(": ", " ");
+        let page =
+            plain(&oomph_report::html::page(&[page::file(results.clone())]).unwrap()).replace(": ", " ");
         for result in &results {
             let report = text::explained(result, Colour::Off);
             let sentences = sentences(&report);
@@ -163,7 +164,7 @@ fn parts_of_a_recording_are_shown_as_far_as_they_go() {
 fn several_devices_have_a_section_each() {
     let snapshots = ["fragmentation-oom", "leak-oom"].map(page::snapshot);
     let results = [page::results(&snapshots[0]), page::results(&snapshots[1])].concat();
-    let page = oomph_report::html::page(&results).unwrap();
+    let page = oomph_report::html::page(&[page::file(results.clone())]).unwrap();
     assert_eq!(page.matches("<section class=\"device\"").count(), 2);
     assert_eq!(page.matches("class=\"bar\"").count(), 2);
     assert!(page.contains("<nav "));

@@ -49,6 +49,36 @@ fn a_sidecar_is_read_back_as_it_was() {
 }
 
 #[test]
+fn of_the_control_groups_that_were_noted_the_tightest_counts() {
+    let files = [("a/b/memory.max", "max\n"), ("a/memory.max", "4096\n"), ("a/memory.current", "7\n")];
+    let noted = Tree::dict([
+        ("own", Tree::text("0::/a/b\n")),
+        ("files", Tree::dict(files.map(|(name, text)| (name, Tree::text(text))))),
+    ]);
+    let host = |entries: Vec<(&'static str, Tree)>| {
+        read(&Tree::dict([("host", Tree::dict(entries))])).and_then(|sidecar| sidecar.host).unwrap()
+    };
+    let known = host(vec![("cgroup", noted)]);
+    assert_eq!((known.cgroup_limit, known.cgroup_current), (Some(Bytes(4096)), Some(Bytes(7))));
+    // Recordings of before have the figures themselves.
+    assert_eq!(host(vec![("cgroup_limit", Tree::Int(5))]).cgroup_limit, Some(Bytes(5)));
+}
+
+#[test]
+fn a_share_of_the_card_is_its_limit_and_else_the_one_that_the_recorder_set() {
+    let limit = |fraction: Tree, limit: Tree| {
+        let total = Tree::Int(1001);
+        let card =
+            Tree::dict([("index", Tree::Int(0)), ("total", total), ("fraction", fraction), ("limit", limit)]);
+        read(&Tree::dict([("devices", Tree::list([card]))])).unwrap().devices[0].limit
+    };
+    assert_eq!(limit(Tree::Float(0.5), Tree::Int(7)), Some(Bytes(500)));
+    assert_eq!(limit(Tree::Float(1.0), Tree::Int(7)), Some(Bytes(7)));
+    assert_eq!(limit(Tree::None, Tree::Int(7)), Some(Bytes(7)));
+    assert_eq!(limit(Tree::Float(1.0), Tree::None), None);
+}
+
+#[test]
 fn a_snapshot_without_one_has_none() {
     let plain = Job { events: 500, ..Job::default() }.record();
     assert_eq!(plain.sidecar, None);

@@ -52,7 +52,8 @@ fn libraries_of_one_layer_stay_in_it() {
         tidy::dependency_in_the_wrong_crate,
         &[
             ("Cargo.toml", "clap = \"4\"\n"),
-            ("crates/cli/Cargo.toml", "[dependencies]\nclap.workspace = true\nserde_json.workspace = true\n"),
+            ("crates/cli/Cargo.toml", "[dependencies]\nclap.workspace = true\n"),
+            ("crates/report/Cargo.toml", "[dependencies]\nserde_json.workspace = true\n"),
             ("crates/engine/Cargo.toml", "[dependencies]\nclap = \"4\"\npyo3.workspace = true\n"),
         ],
         &[
@@ -164,4 +165,54 @@ fn code_is_told_from_comments_and_literals() {
     ] {
         assert_eq!(code_only(text), expected, "{text}");
     }
+}
+
+#[test]
+fn a_crate_uses_only_those_above_it() {
+    let table = "| crate | in |\n|---|---|\n| [trace](crates/trace/src/lib.rs) | bytes |\n| [engine](crates/engine/src/lib.rs) | a trace |\n";
+    check(
+        tidy::crate_out_of_order,
+        &[
+            ("ARCHITECTURE.md", table),
+            (
+                "crates/trace/Cargo.toml",
+                "[dependencies]\noomph-engine.workspace = true\n[dev-dependencies]\noomph-engine.workspace = true\n",
+            ),
+            ("crates/engine/Cargo.toml", "[dependencies]\noomph-trace = { path = \"../trace\" }\n"),
+            ("crates/stray/Cargo.toml", "[dependencies]\n"),
+        ],
+        &[
+            "crates/trace/Cargo.toml:2: `trace` stands above `engine`",
+            "crates/stray/Cargo.toml:0: the crate is not in the table of ARCHITECTURE.md",
+        ],
+    );
+}
+
+#[test]
+fn a_module_uses_only_those_declared_above_it() {
+    check(
+        tidy::module_out_of_order,
+        &[
+            ("crates/engine/src/lib.rs", "pub mod device;\n\npub mod torch;\n\nmod replay;\n"),
+            (
+                "crates/engine/src/device.rs",
+                "use crate::{replay::Run, torch};\n#[cfg(test)]\nuse crate::torch;\n",
+            ),
+            (
+                "crates/engine/src/replay.rs",
+                "use crate::device::Device;\nuse crate::torch::{Torch, pool::Pool};\n",
+            ),
+            ("crates/engine/src/torch/mod.rs", "mod pool;\nmod block;\nuse pool::Pool;\n"),
+            ("crates/engine/src/torch/pool.rs", "use super::Torch;\nfn f() { super::block::g(); }\n"),
+            (
+                "crates/engine/src/torch/block.rs",
+                "use super::pool::Pool;\nuse super::super::device::Device;\n",
+            ),
+        ],
+        &[
+            "crates/engine/src/device.rs:1: `device` uses `replay`, which is declared below it",
+            "crates/engine/src/device.rs:1: `device` uses `torch`, which is declared below it",
+            "crates/engine/src/torch/pool.rs:2: `pool` uses `block`, which is declared below it",
+        ],
+    );
 }

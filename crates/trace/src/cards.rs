@@ -1,8 +1,8 @@
-//! Cards one may not have: what CUDA reports of them.
+//! Cards that the user may not have: what CUDA reports about them.
 //!
-//! The memory that a program sees is less than what is printed on the box, and changes by some MiB with the driver and
-//! with error correction. Each row states what was seen and where; of several values the smallest is taken, so that
-//! what fits here fits there. Values seen in MiB or hundredths of a GiB are exact to that.
+//! The memory that a program sees is less than the advertised amount, and differs by some MiB between drivers and
+//! with error correction. Each row states what was seen and where. Of several values the smallest is taken, so that
+//! what fits in a plan fits on the card. Values in MiB or in hundredths of a GiB are only that precise.
 
 use crate::Bytes;
 use crate::spelling::nearest;
@@ -73,7 +73,7 @@ pub const CARDS: &[Card] = &[
     card("RTX5090", "NVIDIA GeForce RTX 5090", hundredths(3134), (12, 0), 170),
 ];
 
-/// Why a text names no card.
+/// A name that no known card has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no card `{name}` is known{hint} Write one of {}, or give --limit SIZE", known())]
 pub struct UnknownCard {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why a file is no snapshot that can be read. Bytes count from the start of the unpacked file.
+/// Why a file cannot be read as a snapshot. Bytes count from the start of the unpacked file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -29,31 +29,31 @@ pub enum ReadError {
     Truncated {
         /// How many bytes there are.
         at: u64,
-        /// What ought to go on there.
+        /// What is incomplete.
         inside: &'static str,
     },
     /// The file asks to run code. It is not run.
     #[error("byte {at}: the file asks to run code (opcode {opcode}); a memory snapshot never does")]
     RunsCode {
-        /// Where it asks.
+        /// The place of the opcode.
         at: u64,
-        /// How it asks.
+        /// The opcode.
         opcode: &'static str,
     },
-    /// The pickle is older or newer than any a snapshot was written in.
+    /// No snapshot was ever written in this protocol.
     #[error("the file is a pickle of protocol {version}; protocols 2 to 5 can be read: dump it again")]
     Protocol {
         /// Its protocol.
         version: u8,
     },
-    /// A byte is no opcode of the protocols 2 to 5.
+    /// A byte is not an opcode of the protocols 2 to 5.
     #[error(
-        "byte {at}: {byte:#04x} is no pickle opcode: the file is damaged; copy it again or dump it again"
+        "byte {at}: {byte:#04x} is not a pickle opcode: the file is damaged; copy it again or dump it again"
     )]
     Opcode {
-        /// Where it stands.
+        /// Its place.
         at: u64,
-        /// What stands there.
+        /// The byte.
         byte: u8,
     },
     /// The opcodes contradict each other.
@@ -72,7 +72,7 @@ pub enum ReadError {
         /// How many bytes of the packed file had been read.
         bytes: u64,
     },
-    /// There is more of something than there are 32-bit numbers for it.
+    /// There are more of something than a 32-bit number can count.
     #[error("byte {at}: more than 2^31 {what}: record a shorter part of the job (max_entries)")]
     TooMany {
         /// Where it was noticed.
@@ -80,7 +80,7 @@ pub enum ReadError {
         /// Of what.
         what: &'static str,
     },
-    /// The bytes could not be had.
+    /// The bytes could not be read.
     #[error("byte {at}: {source}")]
     Io {
         /// Where it failed.
@@ -88,16 +88,16 @@ pub enum ReadError {
         /// Why.
         source: io::Error,
     },
-    /// The pickle is sound but holds something else.
+    /// The pickle is valid but holds something else.
     #[error(
-        "the file is a pickle but no memory snapshot: it holds {found}; \
+        "the file is a pickle but not a memory snapshot: it holds {found}; \
          give the file written by torch.cuda.memory._dump_snapshot"
     )]
     NotSnapshot {
         /// What it holds.
         found: String,
     },
-    /// A part of the snapshot has a shape no known PyTorch writes.
+    /// A part of the snapshot has a shape that no known PyTorch writes.
     #[error("{place}: {problem}")]
     Content {
         /// Where, such as `device 0, event 17`.

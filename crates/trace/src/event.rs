@@ -1,68 +1,37 @@
 //! One entry of an allocation trace.
 
+use crate::named::named;
 use crate::stack::StackId;
 use crate::text::TextId;
 use crate::units::{Addr, Bytes};
 
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// A request was granted; `size` is what was asked for, not the block's size.
-    Alloc,
-    /// The program gave an allocation back; another stream may still use it.
-    FreeRequested,
-    /// The memory of an allocation became available again.
-    FreeCompleted,
-    /// `cudaMalloc` granted a segment.
-    SegmentAlloc,
-    /// `cudaFree` of a segment.
-    SegmentFree,
-    /// Pages were mapped into an expandable segment.
-    SegmentMap,
-    /// Pages were unmapped from an expandable segment.
-    SegmentUnmap,
-    /// A snapshot was taken; nothing changed.
-    Snapshot,
-    /// A request failed; `addr` carries what the driver called free, `size` the rounded request.
-    Oom,
-    /// A remark of the program (PyTorch 2.14); nothing changed.
-    Annotate,
+named! {
+    /// What happened. The names are PyTorch's.
+    Action {
+        /// A request was granted; `size` is what was asked for, not the block's size.
+        Alloc = "alloc",
+        /// The program gave an allocation back; another stream may still use it.
+        FreeRequested = "free_requested" | "free",
+        /// The memory of an allocation became available again.
+        FreeCompleted = "free_completed",
+        /// `cudaMalloc` granted a segment.
+        SegmentAlloc = "segment_alloc",
+        /// `cudaFree` of a segment.
+        SegmentFree = "segment_free",
+        /// Pages were mapped into an expandable segment.
+        SegmentMap = "segment_map",
+        /// Pages were unmapped from an expandable segment.
+        SegmentUnmap = "segment_unmap",
+        /// A snapshot was taken; nothing changed.
+        Snapshot = "snapshot",
+        /// A request failed; `addr` carries what the driver called free, `size` the rounded request.
+        Oom = "oom",
+        /// A remark of the program (PyTorch 2.14); nothing changed.
+        Annotate = "annotate",
+    }
 }
 
 impl Action {
-    /// The name PyTorch writes.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Action::Alloc => "alloc",
-            Action::FreeRequested => "free_requested",
-            Action::FreeCompleted => "free_completed",
-            Action::SegmentAlloc => "segment_alloc",
-            Action::SegmentFree => "segment_free",
-            Action::SegmentMap => "segment_map",
-            Action::SegmentUnmap => "segment_unmap",
-            Action::Snapshot => "snapshot",
-            Action::Oom => "oom",
-            Action::Annotate => "annotate",
-        }
-    }
-
-    /// The action PyTorch calls `name`.
-    pub fn from_name(name: &str) -> Option<Action> {
-        Some(match name {
-            "alloc" => Action::Alloc,
-            "free_requested" | "free" => Action::FreeRequested,
-            "free_completed" => Action::FreeCompleted,
-            "segment_alloc" => Action::SegmentAlloc,
-            "segment_free" => Action::SegmentFree,
-            "segment_map" => Action::SegmentMap,
-            "segment_unmap" => Action::SegmentUnmap,
-            "snapshot" => Action::Snapshot,
-            "oom" => Action::Oom,
-            "annotate" => Action::Annotate,
-            _ => return None,
-        })
-    }
-
     /// Whether this is a call of the driver rather than of the program.
     pub const fn is_driver_call(self) -> bool {
         matches!(self, Action::SegmentAlloc | Action::SegmentFree | Action::SegmentMap | Action::SegmentUnmap)
@@ -78,24 +47,24 @@ pub struct Stream(pub u64);
 pub struct PoolId(pub u64, pub u64);
 
 impl PoolId {
-    /// The pool of everything that asked for no other.
+    /// The pool of all requests that name no pool.
     pub const DEFAULT: PoolId = PoolId(0, 0);
 }
 
-/// Where a pool stands in [`Snapshot::pools`](crate::snapshot::Snapshot::pools).
+/// The index of a pool in [`Snapshot::pools`](crate::snapshot::Snapshot::pools).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PoolIdx(pub u16);
 
 /// One entry of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The address it is about; for [`Action::Oom`] see [`Event::device_free`].
+    /// The address that it concerns; for [`Action::Oom`] see [`Event::device_free`].
     pub addr: Addr,
-    /// The size it is about.
+    /// The size that it concerns.
     pub size: Bytes,
-    /// The stream it is about.
+    /// The stream that it concerns.
     pub stream: Stream,
-    /// Microseconds since the epoch, 0 where the recording has none. Several events may share one: never a key.
+    /// Microseconds since the epoch, 0 where the recording has none. Several events may have the same.
     pub time_us: u64,
     /// Where in the program it happened, if that was recorded.
     pub stack: Option<StackId>,

@@ -1,16 +1,25 @@
 //! The vocabulary of oomph and the readers that produce it.
 //!
-//! In reading order: units, texts and stacks, the events of a trace, what oomph's recorder adds, a snapshot, and how one
-//! is read.
+//! In reading order: units, texts and stacks, the events of a trace, what oomph's recorder adds, a snapshot, and how
+//! one is read.
+//!
 //! The crate does no I/O of its own: readers take bytes and give values. See ARCHITECTURE.md.
 
 pub mod units;
+
+mod named;
+
+mod slots;
 
 pub mod text;
 
 pub mod spelling;
 
 pub mod cards;
+
+pub mod phantom;
+
+pub mod cgroup;
 
 pub mod stack;
 

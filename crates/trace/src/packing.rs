@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use crate::pickle::Source;
 
-/// The input unpacked, where its first bytes say that it is packed.
+/// The input, unpacked if its first bytes say that it is packed.
 pub fn unpacked<R: Read>(input: R) -> io::Result<impl Read> {
     Source::open(input)
 }
@@ -14,7 +14,7 @@ pub fn begins_as_pickle(head: &[u8]) -> bool {
     const PROTO: u8 = 0x80;
     const LATEST: u8 = 5;
     let mut start = [0; 2];
-    // What is cut off is no error here: only the first two bytes are looked at.
+    // A file that is cut off is fine here: only the first two bytes matter.
     let read = Source::open(head).and_then(|mut unpacked| unpacked.read_exact(&mut start));
     read.is_ok() && start[0] == PROTO && start[1] <= LATEST
 }

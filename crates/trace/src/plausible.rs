@@ -1,5 +1,5 @@
-//! What no device can have held. Damaged files and hostile ones are refused here, once, so that whoever computes with
-//! a snapshot need not fear its numbers.
+//! Sizes that no device can have held. Files with such sizes, damaged or hostile, are refused here once, so that later
+//! code can compute with the numbers of a snapshot.
 
 use crate::error::ReadError;
 use crate::event::Action;
@@ -8,14 +8,14 @@ use crate::units::{Addr, Bytes};
 
 /// No device holds more: 256 TiB, what 48 bits of address reach.
 const MOST_MEMORY: Bytes = Bytes(1 << 48);
-/// No request is larger: from 2^60 bytes on PyTorch does not even ask ("more than 1EB memory").
+/// No request is larger: PyTorch refuses 2^60 bytes and more by itself ("more than 1EB memory").
 const MOST_REQUESTED: Bytes = Bytes(1 << 60);
 /// No job has more streams times pools; an allocator keeps a list for each pair.
 const MOST_LISTS: usize = 1 << 20;
 
 impl Snapshot {
     /// Refuses sizes that no device has, ranges beyond the end of the address space, and more streams and pools than
-    /// any job uses. Whether the parts of the snapshot agree with each other is not looked at.
+    /// any job uses. It does not check whether the parts of the snapshot agree with each other.
     pub fn check(&self) -> Result<(), ReadError> {
         self.traces.iter().try_for_each(|trace| check_trace(trace, self.pools.len()))
     }
@@ -52,7 +52,7 @@ fn too_large(size: Bytes, most: Bytes) -> Option<String> {
     (size > most).then(|| format!("{} bytes are more than any device has", size.0))
 }
 
-/// Why there can be no such range.
+/// Why a device cannot have this range, if it cannot.
 fn no_range(addr: Addr, size: Bytes) -> Option<String> {
     let wraps = || addr.0.checked_add(size.0).is_none();
     let end = || format!("{} bytes at {addr} reach beyond the end of the address space", size.0);
@@ -61,7 +61,7 @@ fn no_range(addr: Addr, size: Bytes) -> Option<String> {
 
 /// How many streams there are.
 fn streams(trace: &Trace) -> usize {
-    // Neighbours mostly share theirs; what is left after this is short.
+    // Most events have the stream of the event before, so few are left after this.
     let runs = trace.events.chunk_by(|a, b| a.stream == b.stream);
     let of_events = runs.filter_map(|run| run.first()).map(|event| event.stream);
     let mut streams: Vec<_> =

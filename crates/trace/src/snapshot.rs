@@ -15,7 +15,7 @@ pub struct Snapshot {
     pub settings: Option<RecordedSettings>,
     /// `record_function` scopes (PyTorch 2.5).
     pub annotations: Vec<Annotation>,
-    /// The memory pools named anywhere, in order of first appearance.
+    /// All memory pools that the file names, in order of first appearance.
     pub pools: Vec<PoolId>,
     /// Call stacks.
     pub stacks: Stacks,
@@ -66,7 +66,7 @@ pub struct Segment {
     pub blocks: Vec<Block>,
 }
 
-/// What a block of the final state is.
+/// The state of a block when the snapshot was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockState {
     /// Serves an allocation.
@@ -86,20 +86,20 @@ pub struct Block {
     pub size: Bytes,
     /// What was asked for; stale on a free block.
     pub requested: Bytes,
-    /// What it is.
+    /// Its state.
     pub state: BlockState,
     /// Who asked for it, if recorded.
     pub stack: Option<StackId>,
 }
 
-/// A named scope of the program begins or ends.
+/// The beginning or the end of a named scope of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotation {
     /// The scope's name.
     pub name: TextId,
     /// Whether it begins here.
     pub starts: bool,
-    /// The device it is about.
+    /// The device that it concerns.
     pub device: i32,
     /// When, in the clock of [`Event::time_us`].
     pub time_us: u64,

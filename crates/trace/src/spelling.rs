@@ -1,14 +1,13 @@
-//! What a misspelt word was meant to be.
+//! Suggestions for misspelt words.
 
-/// The name that is fewest edits away, if it is near: at most a third of it may differ. Ties go to the name that comes
-/// first in the alphabet.
+/// The nearest name, if at most a third of its letters differ. Ties go to the name that comes first in the alphabet.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let ranked = names.into_iter().map(|name| (edits(&word, &name.to_lowercase()), name));
     ranked.min().filter(|(distance, name)| *distance <= name.len() / 3).map(|(_, name)| name)
 }
 
-/// How many letters have to be put in, taken out or replaced to make one word of the other.
+/// How many letters must be added, removed or replaced to turn one word into the other.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
+use crate::slots::Slots;
 use crate::text::TextId;
 
 /// One line of a call stack.
@@ -33,8 +34,7 @@ pub struct Stacks {
     members: Vec<FrameId>,
     /// Where each stack's frames end in `members`.
     ends: Vec<u32>,
-    /// Open addressing over `ends`: a slot holds a stack's index + 1, or 0. Its length is a power of two.
-    slots: Vec<u32>,
+    slots: Slots,
 }
 
 impl Stacks {
@@ -55,31 +55,29 @@ impl Stacks {
         self.frames.len()
     }
 
-    /// The id of this stack, which is added if it is not there.
+    /// The id of this stack. It is added if it is not there.
     pub fn intern(&mut self, frames: &[FrameId]) -> StackId {
         self.try_intern(frames).expect("stacks hold fewer than 2^32 frames in all")
     }
 
-    /// Like [`Stacks::intern`], but `None` where the table is full, which only foreign bytes can bring about.
+    /// Like [`Stacks::intern`], but `None` if the table is full. Only foreign bytes can fill it.
     pub(crate) fn try_intern(&mut self, frames: &[FrameId]) -> Option<StackId> {
-        if self.slots.len() < (self.ends.len() + 1) * 2 {
-            self.grow();
+        let count = self.ends.len();
+        let hashes = (0..count as u32).map(|index| hash(self.frames_of(StackId(index))));
+        if let Some(grown) = self.slots.grown(count, hashes) {
+            self.slots = grown;
         }
-        let mask = self.slots.len() - 1;
-        let mut slot = hash(frames) as usize & mask;
-        while self.slots[slot] != 0 {
-            let id = StackId(self.slots[slot] - 1);
-            if self.frames_of(id) == frames {
-                return Some(id);
+        match self.slots.find(hash(frames), |index| self.frames_of(StackId(index)) == frames) {
+            Ok(index) => Some(StackId(index)),
+            Err(slot) => {
+                let index = u32::try_from(count).ok().filter(|&index| index < u32::MAX)?;
+                let end = u32::try_from(self.members.len() + frames.len()).ok()?;
+                self.members.extend_from_slice(frames);
+                self.ends.push(end);
+                self.slots.fill(slot, index);
+                Some(StackId(index))
             }
-            slot = (slot + 1) & mask;
         }
-        let index = u32::try_from(self.ends.len()).ok().filter(|&index| index < u32::MAX)?;
-        let end = u32::try_from(self.members.len() + frames.len()).ok()?;
-        self.members.extend_from_slice(frames);
-        self.ends.push(end);
-        self.slots[slot] = index + 1;
-        Some(StackId(index))
     }
 
     /// The frames of a stack, innermost first.
@@ -94,7 +92,7 @@ impl Stacks {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -102,19 +100,6 @@ impl Stacks {
     /// How many frames all stacks have together.
     pub(crate) fn member_count(&self) -> usize {
         self.members.len()
-    }
-
-    fn grow(&mut self) {
-        let len = (self.slots.len() * 2).max(1024);
-        let mut slots = vec![0; len];
-        for index in 0..self.ends.len() {
-            let mut slot = hash(self.frames_of(StackId(index as u32))) as usize & (len - 1);
-            while slots[slot] != 0 {
-                slot = (slot + 1) & (len - 1);
-            }
-            slots[slot] = index as u32 + 1;
-        }
-        self.slots = slots;
     }
 }
 

@@ -4,6 +4,8 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
+use crate::slots::Slots;
+
 /// A text of a [`Texts`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TextId(pub(crate) u32);
@@ -15,30 +17,28 @@ pub struct Texts {
     joined: String,
     /// Where each text ends in `joined`.
     ends: Vec<usize>,
-    /// Open addressing over `ends`: a slot holds a text's index + 1, or 0. Its length is a power of two.
-    slots: Vec<u32>,
+    slots: Slots,
 }
 
 impl Texts {
-    /// The id of `text`, which is added if it is not there.
+    /// The id of `text`. It is added if it is not there.
     pub fn intern(&mut self, text: &str) -> TextId {
-        if self.slots.len() < (self.ends.len() + 1) * 2 {
-            self.grow();
+        let count = self.ends.len();
+        if let Some(grown) =
+            self.slots.grown(count, (0..count as u32).map(|index| hash(self.get(TextId(index)))))
+        {
+            self.slots = grown;
         }
-        let mask = self.slots.len() - 1;
-        let mut slot = hash(text) as usize & mask;
-        while self.slots[slot] != 0 {
-            let id = TextId(self.slots[slot] - 1);
-            if self.get(id) == text {
-                return id;
+        match self.slots.find(hash(text), |index| self.get(TextId(index)) == text) {
+            Ok(index) => TextId(index),
+            Err(slot) => {
+                let index = u32::try_from(count).expect("fewer than 2^32 texts fit in memory");
+                self.joined.push_str(text);
+                self.ends.push(self.joined.len());
+                self.slots.fill(slot, index);
+                TextId(index)
             }
-            slot = (slot + 1) & mask;
         }
-        let index = u32::try_from(self.ends.len()).expect("fewer than 2^32 texts fit in memory");
-        self.joined.push_str(text);
-        self.ends.push(self.joined.len());
-        self.slots[slot] = index + 1;
-        TextId(index)
     }
 
     /// The text behind `id`.
@@ -53,7 +53,7 @@ impl Texts {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -61,19 +61,6 @@ impl Texts {
     /// How many bytes all texts have together.
     pub(crate) fn joined_len(&self) -> usize {
         self.joined.len()
-    }
-
-    fn grow(&mut self) {
-        let len = (self.slots.len() * 2).max(256);
-        let mut slots = vec![0; len];
-        for index in 0..self.ends.len() as u32 {
-            let mut slot = hash(self.get(TextId(index))) as usize & (len - 1);
-            while slots[slot] != 0 {
-                slot = (slot + 1) & (len - 1);
-            }
-            slots[slot] = index + 1;
-        }
-        self.slots = slots;
     }
 }
 

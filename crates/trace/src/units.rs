@@ -10,8 +10,8 @@ use serde::Serialize;
 
 /// An amount of memory in bytes.
 ///
-/// `Display` prints IEC units with two decimals (`5.84 GiB`), which is for people; programs read the number.
-/// Sums saturate: sizes come from files, and a sum beyond 2^64 bytes is as absurd as one at it.
+/// `Display` prints IEC units with two decimals (`5.84 GiB`), for people; programs read the number.
+/// Sums saturate: sizes come from files, and any sum near 2^64 bytes is absurd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Bytes(pub u64);
@@ -100,7 +100,7 @@ impl Sum for Bytes {
     }
 }
 
-/// Why a text is no amount of memory.
+/// A text that is not an amount of memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a size: write a number and a unit, such as 12GiB, 512MiB or 1073741824")]
 pub struct ParseBytesError {
@@ -110,7 +110,8 @@ pub struct ParseBytesError {
 impl FromStr for Bytes {
     type Err = ParseBytesError;
 
-    /// Reads `15GiB`, `15 GB`, `1.5g`, `512M` or a plain number of bytes. As everywhere in this field, `GB` and `G` mean GiB.
+    /// Reads `15GiB`, `15 GB`, `1.5g`, `512M` or a plain number of bytes. `GB` and `G` mean GiB, as in PyTorch's own
+    /// texts.
     fn from_str(text: &str) -> Result<Bytes, ParseBytesError> {
         let error = || ParseBytesError { text: text.to_owned() };
         let trimmed = text.trim();
@@ -129,7 +130,7 @@ impl FromStr for Bytes {
         }
         let value: f64 = number.parse().map_err(|_| error())?;
         let bytes = (value * (1u64 << shift) as f64).round();
-        // `as` saturates; anything at or beyond 2^64 is refused so that it does not.
+        // `as` would saturate, so 2^64 and more is refused.
         if bytes.is_finite() && bytes < 18_446_744_073_709_551_616.0 {
             Ok(Bytes(bytes as u64))
         } else {
@@ -163,7 +164,7 @@ impl fmt::Display for Addr {
     }
 }
 
-/// A place in a trace: the index of an event, which is the only time axis.
+/// A place in a trace: the index of an event. It is the only time axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventIdx(pub u32);
 

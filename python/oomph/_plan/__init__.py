@@ -1,13 +1,13 @@
-"""What `oomph plan` adds to a process on a GPU that is not there.
+"""What `oomph plan` adds to a process on a phantom GPU.
 
-The phantom GPU computes nothing, so three things have to be done for the program beside it: weights are never filled,
-small values that can be known are, and the program is stopped once its memory repeats itself.
+The phantom GPU computes nothing, so the program needs three things more: large weights are left unfilled, small values
+are computed on the CPU where they can be known, and the program is stopped once its use of memory repeats itself.
 
 Like the recorder, this folder is lent to programs whose environment has no oomph: relative imports, standard library.
 """
 
 from __future__ import annotations
 
-from .planned import Planned
+from .plan_run import PlanRun
 
-__all__ = ["Planned"]
+__all__ = ["PlanRun"]

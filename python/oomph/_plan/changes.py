@@ -8,15 +8,15 @@ from typing import Any
 def apply(torch: Any, changes: dict[str, Any], remarks: list[str]) -> None:
     """Makes the changes that were asked for. One that finds nothing to change says so."""
     if changes.get("autocast"):
-        _Outermost(torch, remarks).autocast()
+        _OutermostCalls(torch, remarks).autocast()
     if changes.get("checkpointing"):
-        _Outermost(torch, remarks).checkpointing()
+        _OutermostCalls(torch, remarks).checkpointing()
     for name, value in (("fused", True), ("foreach", False)):
         if changes.get(name):
             _optimizers(torch, name, value, remarks)
 
 
-class _Outermost:
+class _OutermostCalls:
     """Calls of modules that are not inside those of others: the model, as the program calls it."""
 
     def __init__(self, torch: Any, remarks: list[str]) -> None:

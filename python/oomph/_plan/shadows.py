@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .asked import Asked
+from .questions import Questions
 
 # Elements up to which contents are followed: of integers and truth values, and of real numbers.
 MOST_INTEGERS = 1 << 22
@@ -24,12 +24,12 @@ _NEWS = ("new_ones", "new_zeros", "new_full", "new_tensor")
 _RANDOM = ("randint", "randperm", "rand", "randn")
 _ASKS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__", "__format__", "__repr__", "__str__")
 _MOVES = ("to", "cuda", "cpu", "numpy", "__array__", "type")
-# Whether numbers are in order: the phantom's are taken to be.
+# Whether numbers are finite: those on the phantom are taken to be.
 _SOUND = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 
 
 class Shadow:
-    """Contents, and whether they are still those of the card's; views share the second."""
+    """The contents of a tensor on the card, and whether they are still true; its views share the second."""
 
     __slots__ = ("tensor", "root")
 
@@ -51,9 +51,9 @@ def _is_in_place(name: str) -> bool:
 class Shadows:
     """Calls functions, and follows what can be followed."""
 
-    def __init__(self, torch: Any, asked: Asked) -> None:
+    def __init__(self, torch: Any, questions: Questions) -> None:
         self._torch = torch
-        self._asked = asked
+        self._questions = questions
         self._generator = torch.Generator()
         tensor = torch.Tensor
         self._factories = {getattr(torch, name): name for name in _FACTORIES if hasattr(torch, name)}
@@ -102,7 +102,7 @@ class Shadows:
         elif func in self._sound or func in self._all:
             self._suppose(func, result)
         elif func in self._same and args[0].is_cuda:
-            self._asked.value(_name(func))
+            self._questions.value(_name(func))
             return True
         elif args and _name(func) == "copy_":
             self._fill(args, kwargs)
@@ -124,9 +124,9 @@ class Shadows:
             return self._printed(tensor, contents)
         if contents is not None:
             return func(contents, *args[1:], **kwargs)
-        self._asked.value(name.strip("_"))
+        self._questions.value(name.strip("_"))
         result = func(*args, **kwargs)
-        # A number that can be divided by, and whose logarithm exists: as likely a loss as any.
+        # 1.0 can be divided by, has a logarithm, and may well be a loss.
         if name == "__format__":
             return format(1.0, *args[1:]) if tensor.is_floating_point() else result
         return 1.0 if name in ("item", "__float__", "tolist") and isinstance(result, float) else result
@@ -148,7 +148,7 @@ class Shadows:
             return result
         if source.is_cuda and not result.is_cuda:
             if contents is None:
-                self._asked.value(self._moves[func])
+                self._questions.value(self._moves[func])
             else:
                 result.detach().copy_(contents)
         elif self._may_follow(result):
@@ -184,7 +184,7 @@ class Shadows:
             # Gradients are taken to be finite: neither the scale nor what says so changes. Steps that are skipped for
             # gradients that are not need less.
             if "non_finite" in name:
-                self._asked.value("finite gradients")
+                self._questions.value("finite gradients")
             return
         if name in ("__get__", "requires_grad_", "record_stream", "data_ptr", "size", "stride", "dim"):
             if not (name == "__get__" and self._may_follow(result)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .asked import Asked
+from .questions import Questions
 from .shadows import Shadows
 
 Answer = tuple[bool, Any]
@@ -15,10 +15,10 @@ _NO: Answer = (False, None)
 class Shapes:
     """Answers in the place of such functions."""
 
-    def __init__(self, torch: Any, shadows: Shadows, asked: Asked) -> None:
+    def __init__(self, torch: Any, shadows: Shadows, questions: Questions) -> None:
         self._torch = torch
         self._shadows = shadows
-        self._asked = asked
+        self._questions = questions
         tensor = torch.Tensor
         self.handlers: dict[Any, Any] = {
             torch.nonzero: self._nonzero,
@@ -45,7 +45,7 @@ class Shapes:
         contents = self._shadows.of(mask)
         if contents is not None:
             return int(contents.count_nonzero())
-        self._asked.shape(kind, mask.numel() * width)
+        self._questions.shape(kind, mask.numel() * width)
         return int(mask.numel())
 
     def _positions(self, mask: Any, kind: str) -> Any:
@@ -135,7 +135,7 @@ class Shapes:
             return _NO
         contents = self._shadows.of(source)
         if contents is None:
-            self._asked.shape("unique", source.numel() * source.element_size())
+            self._questions.shape("unique", source.numel() * source.element_size())
             made = func(self._torch.arange(source.numel()).to(source.dtype).view(source.shape), *args[1:], **kwargs)
         else:
             made = func(contents, *args[1:], **kwargs)
@@ -154,7 +154,7 @@ class Shapes:
             return _NO
         contents = self._shadows.of(repeats)
         if contents is None:
-            self._asked.shape("repeat_interleave", repeats.numel() * 8)
+            self._questions.shape("repeat_interleave", repeats.numel() * 8)
             return _NO
         return True, self._shadows.call(func, args, {**kwargs, "output_size": int(contents.sum())})
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .asked import Asked
-from .hollow import LARGE_FACTORY, Hollow
+from .hollow_tensors import LARGE_FACTORY, HollowTensors
+from .questions import Questions
 from .shadows import Shadows
 from .shapes import Shapes
 
@@ -20,11 +20,11 @@ def _name(func: Any) -> str:
 class Stage(TorchFunctionMode):  # type: ignore[misc]
     """Inside this mode large weights stay unfilled and small values are known."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, questions: Questions) -> None:
         super().__init__()
-        self._hollow = Hollow(torch)
-        self._shadows = Shadows(torch, asked)
-        self._shapes = Shapes(torch, self._shadows, asked)
+        self._hollow = HollowTensors(torch)
+        self._shadows = Shadows(torch, questions)
+        self._shapes = Shapes(torch, self._shadows, questions)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if kwargs is None:
@@ -34,7 +34,7 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
             if done:
                 return result
         except (RuntimeError, TypeError, AttributeError):
-            # What cannot be told is left to PyTorch.
+            # A call that cannot be answered here is left to PyTorch.
             pass
         return self._shadows.call(func, args, kwargs)
 

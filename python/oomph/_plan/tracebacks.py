@@ -6,8 +6,8 @@ import os
 import sys
 from types import TracebackType
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_RECORDER = _HERE.replace("_plan", "_recorder")
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_OURS = (_HERE + os.sep, _HERE.removesuffix("plan") + "recorder" + os.sep)
 
 
 def without_ours(trace: TracebackType | None) -> TracebackType | None:
@@ -16,13 +16,13 @@ def without_ours(trace: TracebackType | None) -> TracebackType | None:
         return None
     rest = without_ours(trace.tb_next)
     code = trace.tb_frame.f_code
-    if code.co_filename.startswith((_HERE, _RECORDER)) or code.co_name == "handle_torch_function":
+    if code.co_filename.startswith(_OURS) or code.co_name == "handle_torch_function":
         return rest
     return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
 
 
 def clean() -> None:
-    """From here on, what nobody catches is printed so."""
+    """From here on, exceptions that nobody catches are printed without our lines."""
     shown = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

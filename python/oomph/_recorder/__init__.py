@@ -26,4 +26,4 @@ def start() -> None:
 
         process.begin(folder)
     except Exception as error:
-        complaint.once("recording is off", error)
+        complaint.once("the recorder could not start", error, "the script runs without it")

@@ -16,7 +16,7 @@ from .clock import now
 # [time, device, address, bytes, class]
 Entry = tuple[int, int, int, int, str]
 
-# Looks at gradients that are kept: each holds one entry a parameter.
+# How many looks at gradients are kept; each holds an entry for every parameter.
 KEPT_LOOKS = 16
 
 
@@ -62,7 +62,7 @@ def _is_a(thing: object, kind: type) -> bool:
     return issubclass(type(thing), kind)
 
 
-def all_of_them(torch: Any, segments: list[dict[str, Any]]) -> list[Entry]:
+def every_class(torch: Any, segments: list[dict[str, Any]]) -> list[Entry]:
     """Every class that can be told by looking at the models and optimizers that are alive."""
     time = now()
     by_place: dict[tuple[int, int], Entry] = {}

@@ -7,14 +7,17 @@ import sys
 _said: set[str] = set()
 
 
-def once(what: str, error: BaseException | str) -> None:
-    """Says on standard error that something of the recorder failed. The program is not to blame and goes on."""
+def once(what: str, error: BaseException | str, then: str = "") -> None:
+    """Says on standard error that something of the recorder failed, why, and what follows. The program is not to blame
+    and goes on."""
     if what in _said:
         return
     _said.add(what)
+    if sys.stderr is None:
+        return
     reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     try:
-        print(f"oomph: {what} ({' '.join(reason.split())})", file=sys.stderr)
+        print(f"oomph: {what} ({' '.join(reason.split())}){then and f': {then}'}", file=sys.stderr)
     except Exception:
-        # Standard error is gone: nobody is left to tell.
+        # Standard error was closed: there is nobody to tell.
         pass

@@ -1,4 +1,4 @@
-"""PyTorch's CUDA: its beginning, its limits, and leaving it to the program where the program wants it."""
+"""PyTorch's CUDA: when it starts, its peaks and limits, and programs that record for themselves."""
 
 from __future__ import annotations
 
@@ -67,6 +67,14 @@ class Peaks:
         torch.cuda.reset_peak_memory_stats = reset_peak_memory_stats
 
 
+def fraction_of(size: int, total: int) -> float:
+    """The smallest fraction of a card that PyTorch turns into this size: it multiplies and cuts off."""
+    fraction = size / total
+    while int(fraction * total) < size:
+        fraction = math.nextafter(fraction, 2.0)
+    return min(fraction, 1.0)
+
+
 class Limits:
     """What PyTorch may hold of each card: `--limit`, or what is left on a smaller card beside a context."""
 
@@ -82,15 +90,12 @@ class Limits:
         return self._totals[device]
 
     def of(self, torch: Any, device: int) -> int:
-        """The bytes that PyTorch may hold on a device, as far as we know."""
+        """The bytes that PyTorch may hold on a device, as far as the recorder knows."""
         return self._limited.get(device) or self._total(torch, device)
 
-    def noted(self, device: dict[str, Any]) -> int | None:
-        """The limit in force on a described device, as PyTorch computes it from its fraction."""
-        fraction = device.get("fraction")
-        if fraction is not None and fraction < 1.0:
-            return int(fraction * device["total"])
-        return self._limited.get(device["index"])
+    def in_force(self, device: int) -> int | None:
+        """The bytes that were set here as a device's limit. A fraction that the program set itself is noted as such."""
+        return self._limited.get(device)
 
     def apply(self, torch: Any) -> None:
         """Limits the current device, once."""
@@ -109,15 +114,11 @@ class Limits:
             if self._card is not None and self._card > total:
                 complaint.once("the card is smaller than the one asked for", f"it has {total} bytes")
             return
-        # The smallest fraction that allows all of it: PyTorch multiplies and cuts.
-        fraction = allowed / total
-        while int(fraction * total) < allowed:
-            fraction = math.nextafter(fraction, 1.0)
-        torch.cuda.set_per_process_memory_fraction(fraction, device)
+        torch.cuda.set_per_process_memory_fraction(fraction_of(allowed, total), device)
         self._limited[device] = allowed
 
     def follow(self, torch: Any) -> None:
-        """Where there are several cards, the program says later which one it uses."""
+        """With several cards, limits each one that the program switches to."""
         if (self._limit is None and self._card is None) or torch.cuda.device_count() < 2:
             return
         import functools
@@ -135,5 +136,5 @@ class Limits:
         torch.cuda.set_device = set_device
 
 
-# A CUDA context with its libraries holds 0.3 to 0.8 GiB; more than this is somebody else's.
+# A CUDA context with its libraries holds 0.3 to 0.8 GiB; what is in use beyond this belongs to other processes.
 _LARGEST_CONTEXT = 1 << 30

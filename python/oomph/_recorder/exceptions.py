@@ -1,20 +1,25 @@
-"""The exception that ended the program, and the stack of one that is about to be raised."""
+"""Exceptions and stacks, as a recording notes them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-# A traceback longer than this is cut in its middle: recursion that ran away.
+# A traceback longer than this is cut in its middle: endless recursion makes such.
 LONGEST = 64 << 10
+# As much is noted of the text of each exception in a chain, and so many of them.
+LONGEST_LINK = 4 << 10
+MOST_LINKS = 20
 DEEPEST = 200
 
-_WORDS = ("out of memory", "outofmemory", "resource_exhausted", "resource exhausted", "resourceexhausted", "oom when")
+# What most of the errors about memory say. See `may_be_out_of_memory`.
+_WORDS = ("out of memory", "outofmemory", "exhausted", "memoryerror", "oom when")
 
 
 def frames(frame: FrameType | None) -> list[dict[str, Any]]:
-    """The stack above a frame, innermost first, without the recorder's own."""
+    """The stack from a frame up, innermost first. Whoever reads it passes over the lines of the recorder."""
     found: list[dict[str, Any]] = []
     while frame is not None and len(found) < DEEPEST:
         code = frame.f_code
@@ -30,59 +35,71 @@ def main_frame() -> FrameType | None:
     return sys._current_frames().get(threading.main_thread().ident or 0)
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception says that memory ran out: by its type's name or its own words, for every framework."""
-    if isinstance(error, MemoryError):
-        return True
-    text = f"{type(error).__name__} {error}"[:4096].lower()
-    return any(word in text for word in _WORDS)
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, and all that it was raised from, was raised while handling, or gathers; each once."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        found = waiting.pop()
+        if found is None or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        waiting += [found.__context__, found.__cause__]
+        gathered = getattr(found, "exceptions", None)
+        if isinstance(gathered, tuple):
+            waiting += [inner for inner in gathered if isinstance(inner, BaseException)]
 
 
-def _ran_out(error: BaseException) -> bool:
-    """Whether it, or what it was raised from, says so."""
-    chain: BaseException | None = error
-    for _ in range(20):
-        if chain is None:
-            return False
-        if is_out_of_memory(chain):
-            return True
-        chain = chain.__cause__ or chain.__context__
-    return False
+def class_names(error: BaseException) -> list[str]:
+    """Its class and those that it derives from, each as Python prints it: `torch.OutOfMemoryError`."""
+    kinds = [kind for kind in type(error).__mro__ if kind is not object]
+    modules = ("" if kind.__module__ == "builtins" else f"{kind.__module__}." for kind in kinds)
+    return [f"{module}{kind.__qualname__}" for module, kind in zip(modules, kinds)]
+
+
+def text_of(error: BaseException) -> str:
+    """What it says; nothing where it cannot say it: an exception may hold anything."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def may_be_out_of_memory(error: BaseException) -> bool:
+    """A guess at whether it, or what it was raised from, says that memory ran out. It decides which files are kept when
+    the process ends. For the verdict it is a note: whoever reads the recording judges the words, and knows many more."""
+    links = list(chain(error))[:MOST_LINKS]
+    texts = (f"{' '.join(class_names(link))} {text_of(link)[:LONGEST_LINK]}".lower() for link in links)
+    return any(word in text for text in texts for word in _WORDS)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest // 2]}\n[…]\n{text[-longest // 2 :]}"
 
 
 def describe(error: BaseException) -> dict[str, Any]:
+    """An exception that nobody caught, as a recording holds it."""
     import traceback
 
+    names = class_names(error)
     try:
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     except Exception:
         # An exception that cannot print itself.
         trace = type(error).__name__
-    if len(trace) > LONGEST:
-        trace = f"{trace[: LONGEST // 2]}\n[…]\n{trace[-LONGEST // 2 :]}"
-    kind = type(error)
-    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    links = list(chain(error))[:MOST_LINKS]
     return {
-        "type": f"{module}{kind.__qualname__}",
-        "text": str(error)[:LONGEST],
-        "traceback": trace,
+        "type": names[0],
+        "text": text_of(error)[:LONGEST],
+        "traceback": _cut(trace, LONGEST),
         "uncaught": True,
-        "oom": _ran_out(error),
+        "oom": may_be_out_of_memory(error),
+        "chain": [{"classes": class_names(link), "text": _cut(text_of(link), LONGEST_LINK)} for link in links],
     }
 
 
-def _last() -> BaseException | None:
+def last() -> BaseException | None:
     """The exception nobody caught. Python notes it before it prints it, whoever prints it."""
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     return error if isinstance(error, BaseException) else None
-
-
-def last() -> dict[str, Any] | None:
-    error = _last()
-    return None if error is None else describe(error)
-
-
-def last_is_oom() -> bool:
-    """Whether the exception nobody caught says that memory ran out."""
-    error = _last()
-    return error is not None and _ran_out(error)

@@ -9,12 +9,12 @@ from typing import Any
 from . import nvml
 from .cuda import Peaks
 
-Described = tuple[dict[str, str], list[dict[str, Any]]]
+Description = tuple[dict[str, str], list[dict[str, Any]]]
 
 
-def describe(framework: str | None, recorded: Any, peaks: Peaks, is_brief: bool) -> Described:
-    """Versions and the devices in use. `recorded` is torch, if its allocator is being recorded. Asks only what is up
-    already: nothing is initialised for a description."""
+def describe(framework: str | None, recorded: Any, peaks: Peaks, is_brief: bool) -> Description:
+    """Versions and the devices in use. `recorded` is torch, if its allocator is being recorded. Nothing is
+    initialised for it: only what the program has started is asked."""
     torch: Any = sys.modules.get("torch")
     versions = {"python": platform.python_version()}
     devices: list[dict[str, Any]] = []

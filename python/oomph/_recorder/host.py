@@ -6,78 +6,46 @@ import os
 from typing import Any
 
 
-def _fields(path: str) -> dict[str, int]:
-    """The `Name: 123 kB` lines of a file of /proc, in bytes."""
-    found: dict[str, int] = {}
+def _text(path: str) -> str | None:
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            for line in file:
-                name, _, rest = line.partition(":")
-                words = rest.split()
-                if len(words) == 2 and words[1] == "kB":
-                    found[name] = int(words[0]) * 1024
-    except (OSError, ValueError):
-        pass
-    return found
-
-
-def _number(path: str) -> int | None:
-    try:
-        with open(path, encoding="ascii") as file:
-            text = file.read().strip()
-        return None if text == "max" else int(text)
-    except (OSError, ValueError):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
         return None
 
 
-def _oom_kills(path: str) -> int | None:
-    try:
-        with open(path, encoding="ascii") as file:
-            for line in file:
-                if line.startswith("oom_kill "):
-                    return int(line.split()[1])
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
+def _fields(path: str) -> dict[str, int]:
+    """The `Name: 123 kB` lines of a file of /proc, in bytes."""
+    found: dict[str, int] = {}
+    for line in (_text(path) or "").splitlines():
+        name, _, rest = line.partition(":")
+        words = rest.split()
+        if len(words) == 2 and words[1] == "kB" and words[0].isdigit():
+            found[name] = int(words[0]) * 1024
+    return found
 
 
-# cgroup v1 calls "no limit" a number near the largest there is.
-_NO_LIMIT = 1 << 60
+# Below /sys/fs/cgroup: where each version of the hierarchy keeps its groups, and what it calls their files.
+_GROUP_FILES = {
+    "": ("memory.max", "memory.current", "memory.events"),
+    "memory/": ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control"),
+}
 
 
-def _cgroup() -> dict[str, int | None]:
-    """Limit, use and kills of the control group this process is in; the tightest limit above it counts."""
-    try:
-        with open("/proc/self/cgroup", encoding="ascii") as file:
-            groups = [line.rstrip("\n").split(":", 2) for line in file]
-    except OSError:
-        groups = []
-    root, place, names = "/sys/fs/cgroup", None, ("memory.max", "memory.current", "memory.events")
-    for number, controllers, path in (group for group in groups if len(group) == 3):
-        if number == "0" and place is None:
-            place = path
-        elif "memory" in controllers.split(","):
-            root, place = "/sys/fs/cgroup/memory", path
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control")
-            break
-    if place is None:
-        return {"cgroup_limit": None, "cgroup_current": None, "cgroup_oom_kills": None}
-    limits: list[tuple[int, str]] = []
-    # Inside a container the group's own path may not be mounted; its root is then the group.
-    folders = [root + place.rstrip("/")]
-    while place not in ("/", ""):
-        place = os.path.dirname(place)
-        folders.append(root + place.rstrip("/"))
-    for folder in folders:
-        limit = _number(f"{folder}/{names[0]}")
-        if limit is not None and limit < _NO_LIMIT:
-            limits.append((limit, folder))
-    limit, where = min(limits) if limits else (None, next(filter(os.path.isdir, folders), root))
-    return {
-        "cgroup_limit": limit,
-        "cgroup_current": _number(f"{where}/{names[1]}"),
-        "cgroup_oom_kills": _oom_kills(f"{where}/{names[2]}"),
-    }
+def _cgroup() -> dict[str, Any]:
+    """What the kernel says of the control groups that this process is in: the list of them, and their files as they
+    are. Which of their limits counts is for the reader to decide."""
+    own = _text("/proc/self/cgroup") or ""
+    # The root as well: inside a container it is the container's own group.
+    folders = {"": None}
+    for line in own.splitlines():
+        folder = ""
+        for part in filter(None, line.split(":", 2)[-1].split("/")):
+            folder += f"{part}/"
+            folders[folder] = None
+    names = [f"{mount}{folder}{file}" for mount, files in _GROUP_FILES.items() for folder in folders for file in files]
+    texts = ((name, _text(f"/sys/fs/cgroup/{name}")) for name in names)
+    return {"own": own, "files": {name: text for name, text in texts if text is not None}}
 
 
 def memory() -> dict[str, Any]:
@@ -88,7 +56,7 @@ def memory() -> dict[str, Any]:
         "peak_rss": own.get("VmHWM"),
         "available": machine.get("MemAvailable"),
         "total": machine.get("MemTotal"),
-        **_cgroup(),
+        "cgroup": _cgroup(),
     }
     try:
         shm = os.statvfs("/dev/shm")

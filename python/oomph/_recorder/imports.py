@@ -13,7 +13,7 @@ from . import complaint
 Callback = Callable[[ModuleType], None]
 
 
-class _Then(Loader):
+class _CallbackLoader(Loader):
     """A loader that does what another does, and then calls back."""
 
     def __init__(self, loader: Loader, callback: Callback) -> None:
@@ -36,8 +36,8 @@ class _Then(Loader):
             complaint.once(f"cannot record {module.__name__}", error)
 
 
-class _Watch(MetaPathFinder):
-    """Finds nothing itself; wraps the loader of the modules that are waited for."""
+class _ImportWatch(MetaPathFinder):
+    """Finds no module itself; puts a callback into the loader of those that are waited for."""
 
     def __init__(self, before: dict[str, Callable[[], None]], after: dict[str, Callback]) -> None:
         self._before = before
@@ -62,7 +62,7 @@ class _Watch(MetaPathFinder):
             spec: ModuleSpec | None = find(fullname, path, target)
             if spec is not None:
                 if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                    spec.loader = _Then(spec.loader, callback)
+                    spec.loader = _CallbackLoader(spec.loader, callback)
                 return spec
         return None
 
@@ -70,7 +70,7 @@ class _Watch(MetaPathFinder):
 def watch(before: dict[str, Callable[[], None]], after: dict[str, Callback]) -> None:
     """Calls `before[name]()` as the program begins to import `name`, and `after[name](module)` once it is there.
 
-    A module that is there already is called back for at once.
+    For a module that is imported already, `after` is called at once.
     """
     waiting: dict[str, Callback] = {}
     for name, callback in after.items():
@@ -80,4 +80,4 @@ def watch(before: dict[str, Callable[[], None]], after: dict[str, Callback]) -> 
         else:
             callback(module)
     if waiting:
-        sys.meta_path.insert(0, _Watch(before, waiting))
+        sys.meta_path.insert(0, _ImportWatch(before, waiting))

@@ -43,11 +43,11 @@ class Marks:
         for name in ("backward", "grad"):
             original = getattr(torch.autograd, name)
 
-            # The name of this function is seen in stacks; see the report's rule for recorder frames.
+            # This function is seen in stacks; whoever reads them passes over the lines of this package.
             @functools.wraps(original)
             def marked(*args: Any, __original: Any = original, **kwargs: Any) -> Any:
                 if self._is_evaluating:
-                    # What is differentiated is not evaluated: a part of the model was frozen with eval().
+                    # Evaluation has no backward pass: eval() has frozen only a part of the model.
                     self._is_evaluating = False
                     self.put("train")
                 self.put("backward")

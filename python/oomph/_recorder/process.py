@@ -10,9 +10,10 @@ import sys
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import complaint, environment, files, imports
+from . import complaint, environment, exceptions, files, imports
 from .clock import now
 from .recorder import Recorder
+from .stacks import RING
 
 
 class Process:
@@ -24,7 +25,7 @@ class Process:
         with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
             self.config = json.load(file)
         self.recorder = Recorder(
-            ring=int(self.config.get("ring") or 300_000),
+            ring=int(self.config.get("ring") or RING),
             version=str(self.config.get("oomph") or ""),
             limit=self.config.get("limit"),
             card=self.config.get("gpu_total"),
@@ -34,7 +35,7 @@ class Process:
             on_step=self.at_step,
             has_all_stacks=self.config.get("plan") is not None,
         )
-        self.planned: Any = self.plan()
+        self.plan_run: Any = self.make_plan_run()
         self.name: str | None = None
         self.is_flushing = False
         # When an error was last written, and how long that took.
@@ -44,15 +45,15 @@ class Process:
         self.holds: str | None = None
         self.is_direct = os.environ.get("OOMPH_PARENT") == str(os.getppid())
 
-    def plan(self) -> Any:
-        """What `oomph plan` adds, where the run is one. Its package lies beside this one, under a like name."""
+    def make_plan_run(self) -> Any:
+        """What `oomph plan` adds, where it started this process; else None. Its package is beside this one, named alike."""
         config = self.config.get("plan")
         if config is None:
             return None
         from importlib import import_module
 
-        beside = import_module((__package__ or "").replace("_recorder", "_plan"))
-        return beside.Planned(config, lambda: self.flush("exit"))
+        beside = import_module(f"{(__package__ or '').removesuffix('recorder')}plan")
+        return beside.PlanRun(config, lambda: self.flush("exit"), exceptions.frames)
 
     def claim(self) -> str:
         """The name of this process's recording: its rank, `main` for what `oomph run` itself started, else its pid."""
@@ -77,8 +78,8 @@ class Process:
             name = self.claim()
             path = os.path.join(self.folder, name)
             snapshot, sidecar = self.recorder.take(why, name, os.path.basename(self.folder))
-            if self.planned is not None:
-                sidecar["plan"] = self.planned.notes()
+            if self.plan_run is not None:
+                sidecar["plan"] = self.plan_run.notes()
             files.write_pickle(f"{path}.pickle", {**snapshot, "oomph": sidecar})
             files.write_json(f"{path}.json", {k: v for k, v in sidecar.items() if k != "classes"})
             self.holds = why
@@ -166,18 +167,18 @@ class Process:
         self.recorder.forget()
 
     def at_step(self, step: int) -> None:
-        if self.planned is not None and self.pid == os.getpid():
-            self.planned.at_step(step)
+        if self.plan_run is not None and self.pid == os.getpid():
+            self.plan_run.at_step(step)
 
     def before_torch(self) -> None:
         environment.drop_unknown_settings(self.config)
-        if self.planned is not None:
-            self.planned.before_torch()
+        if self.plan_run is not None:
+            self.plan_run.before_torch()
 
     def at_torch(self, torch: ModuleType) -> None:
         self.recorder.watch_torch(torch)
-        if self.planned is not None:
-            self.planned.at_torch(torch)
+        if self.plan_run is not None:
+            self.plan_run.at_torch(torch)
         if self.is_direct or os.environ.get("RANK", "").isdigit():
             # Whole from the start: a process that is killed before its first step has a recording too.
             self.flush("start")

@@ -12,7 +12,7 @@ from . import classes, complaint, cuda, exceptions, frameworks, host
 from .clock import now
 from .environment import VARIABLES
 from .marks import Marks
-from .stacks import Stacks
+from .stacks import RING, Stacks
 
 FORMAT = 1
 # Marks that the brief summary keeps: enough to say where the program was.
@@ -20,7 +20,7 @@ BRIEF_MARKS = 64
 BEAT_US = 2_000_000
 # The step in which every class of memory is looked for: the second, when the optimizer's state is there.
 FULL_LOOK = 1
-# A program that caught an error gave up if it asks for less than one in so many of what it asked for before.
+# A program that caught an error has given up if its requests after it are fewer than one in so many of those before.
 GAVE_UP = 20
 
 
@@ -38,7 +38,7 @@ class Recorder:
 
     def __init__(
         self,
-        ring: int,
+        ring: int = RING,
         version: str = "",
         limit: int | None = None,
         card: int | None = None,
@@ -62,7 +62,7 @@ class Recorder:
         self.forget()
 
     def forget(self) -> None:
-        """Begins anew: in a process that was forked, what its parent did is not its own."""
+        """Begins anew. In a process that was forked, what its parent did does not count."""
         self.started_us = now()
         self.is_recording = False
         self.ooms: list[dict[str, Any]] = []
@@ -135,7 +135,7 @@ class Recorder:
             try:
                 if self._marks.step == FULL_LOOK:
                     # All of the model and the optimizer is there, and lives on: at exit it may be gone.
-                    self._first_look = classes.all_of_them(self._torch, [])
+                    self._first_look = classes.every_class(self._torch, [])
                 self._looks.append(classes.gradients(optimizer))
             except Exception as error:
                 complaint.once("gradients are not told apart", error)
@@ -169,9 +169,10 @@ class Recorder:
     def ended_in_oom(self) -> bool:
         """Whether running out of memory is what the program ends with: nobody caught it, or whoever did gave up, and
         next to nothing was asked of the GPU since."""
-        if exceptions.last_is_oom():
-            return True
-        if not self.ooms or exceptions.last() is not None:
+        error = exceptions.last()
+        if error is not None:
+            return exceptions.may_be_out_of_memory(error)
+        if not self.ooms:
             return False
         last = self.ooms[-1]
         steps_since = any(kind == "step" and time > last["time_us"] for time, kind, _ in self._marks.list)
@@ -186,7 +187,7 @@ class Recorder:
         sidecar = self.sidecar(why, name, run)
         looks = self._first_look + self._oom_look + [entry for look in self._looks for entry in look]
         if self.is_recording:
-            here = classes.all_of_them(self._torch, snapshot["segments"])
+            here = classes.every_class(self._torch, snapshot["segments"])
             looks += here
             if why == "oom":
                 # When the program ends, what it had when memory ran out may be gone.
@@ -197,6 +198,7 @@ class Recorder:
     def sidecar(self, why: str, name: str, run: str, is_brief: bool = False) -> dict[str, Any]:
         """The recording's own key; brief: what a beat can afford."""
         written = now()
+        error = exceptions.last()
         marks = list(self._marks.list)
         memory = host.memory()
         if not is_brief:
@@ -205,7 +207,7 @@ class Recorder:
             self.framework, self._torch if self.is_recording else None, self._peaks, is_brief
         )
         for device in devices:
-            device["limit"] = self._limits.noted(device)
+            device["limit"] = self._limits.in_force(device["index"])
         return {
             "format": FORMAT,
             "oomph": self._version,
@@ -227,6 +229,6 @@ class Recorder:
             "stacks": [list(span) for span in (self._stacks.spans[-BRIEF_MARKS:] if self._stacks else [])],
             "host": {**memory, "samples": [list(sample) for sample in self._samples]},
             "ooms": self.ooms,
-            "exception": exceptions.last(),
+            "exception": None if error is None else exceptions.describe(error),
             "ended_in_oom": why == "exit" and self.ended_in_oom(),
         }

@@ -12,6 +12,8 @@ from typing import Any
 from .clock import now
 from .cuda import own_recording
 
+# How many of the allocator's events are kept, where nothing else is said.
+RING = 300_000
 FIRST = 4
 EVERY = 8
 # The share of its limit from which memory counts as tight.

@@ -46,7 +46,7 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: Option<u64>,
     /// How long one run of the script may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = oomph_launch::plan::planner::LONGEST)]
     pub(crate) timeout: u64,
     /// Also write a picture of memory over one step, as one self-contained page
     #[arg(long, value_name = "FILE")]

@@ -167,7 +167,7 @@ fn option(run: &Command, word: &str) -> Option<Shape> {
     Some(Shape { ends_ours: false, takes_next: false })
 }
 
-/// A script in the place of a verb: it could be explained as a text, which nobody means.
+/// Refuses a script in the place of a verb. It could be explained as a text, but the user wants to run it.
 pub(crate) fn script_for_verb(words: &[OsString]) -> Result<(), UsageError> {
     let word = super::first_word(words).map(|at| PathBuf::from(&words[at]));
     match word.filter(|word| word.extension().is_some_and(|suffix| suffix == "py") && word.is_file()) {

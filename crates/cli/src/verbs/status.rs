@@ -38,7 +38,7 @@ fn shown(roots: &Roots, common: &Common) -> String {
 
 fn interval(seconds: f64) -> Result<Duration> {
     if !(0.1..=86_400.0).contains(&seconds) {
-        let text = format!("--watch {seconds} is no pause between 0.1 and 86400 seconds");
+        let text = format!("--watch {seconds}: write a pause between 0.1 and 86400 seconds");
         return Err(UsageError(text).into());
     }
     Ok(Duration::from_secs_f64(seconds))
@@ -87,7 +87,7 @@ fn resolved(address: &str) -> Result<Vec<SocketAddr>> {
         return Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]);
     }
     let found = address.to_socket_addrs().map_err(|_| {
-        UsageError(format!("`{address}` is no address: write HOST:PORT or PORT, such as 127.0.0.1:9751"))
+        UsageError(format!("`{address}` is not an address: write HOST:PORT or PORT, such as 127.0.0.1:9751"))
     })?;
     Ok(found.collect())
 }

@@ -17,6 +17,7 @@ mod cause;
 mod clean;
 mod context;
 mod disguised;
+mod exception;
 mod facts;
 mod fixes;
 mod host;
@@ -37,6 +38,7 @@ mod verdict;
 
 use std::io::{self, BufRead};
 
+pub use exception::{is_out_of_memory, noted_out_of_memory};
 pub use facts::{Facts, Framework, Process};
 pub use fixes::{Fix, Known};
 pub use place::{Phase, Place, Shape};

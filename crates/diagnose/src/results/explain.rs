@@ -13,6 +13,15 @@ use crate::tune::{Candidate, Search};
 /// brings this.
 pub type Evaluate = dyn Fn(&Search<'_>) -> Vec<Candidate> + Sync;
 
+/// What was found in one file.
+#[derive(Clone, Debug)]
+pub struct FileResult {
+    /// What the file is called in messages.
+    pub name: String,
+    /// What is in it: a result for each device, or one for a process or a text.
+    pub results: Vec<Explained>,
+}
+
 /// One thing explained.
 #[derive(Clone, Debug)]
 pub enum Explained {

@@ -2,6 +2,7 @@
 
 use oomph_engine::torch::variables::Obeyed;
 use oomph_trace::Bytes;
+use oomph_trace::cgroup::Cgroup;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -202,19 +203,6 @@ pub struct Ram {
     pub swap_total: Bytes,
     /// Swap space that is free.
     pub swap_free: Bytes,
-}
-
-/// The control group whose memory limit is the tightest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Cgroup {
-    /// Its path in the hierarchy, such as `/user.slice`.
-    pub path: String,
-    /// What its processes may hold together; `None`: no group has a limit, and the figures are this process's own group's.
-    pub limit: Option<Bytes>,
-    /// What they hold, page cache included.
-    pub current: Option<Bytes>,
-    /// How many of them the kernel has killed for memory.
-    pub oom_kills: Option<u64>,
 }
 
 /// The space of a file system.

@@ -1,7 +1,5 @@
 //! What a run on the phantom says of a card.
 
-use std::path::Path;
-
 use oomph_diagnose::class_curves::{self, ClassCurves};
 use oomph_diagnose::explain::explain;
 use oomph_diagnose::phases::Phases;
@@ -14,7 +12,7 @@ use oomph_trace::{Bytes, EventIdx};
 
 use super::cards::{CONTEXT, CardSpec};
 use super::refusal;
-use super::trial::{Question, Stop, Trial};
+use super::trial::{Question, StackNote, Stop, Trial};
 
 /// A length that was guessed matters from this share of the peak on.
 const MATTERS: u64 = 1000;
@@ -42,7 +40,7 @@ pub fn completes(trial: &Trial, allowed: Bytes) -> Option<(bool, u64)> {
     Some((candidate.completes, candidate.retries))
 }
 
-/// The answer for a card, of a run as on `seen_on`.
+/// The answer for a card, from a run in which the phantom was `seen_on`.
 pub fn of(
     script: &str,
     trial: &Trial,
@@ -80,7 +78,7 @@ pub fn of(
         };
         let meaning = refusal::of(class, text).map_or_else(|| format!("{class}: {first}"), str::to_owned);
         result.why_not = Some(format!("the script failed {when}: {meaning}"));
-        // What was seen until then is no peak.
+        // The script ended early, so what was seen until then is not its peak.
         result.peaks = None;
         result.at = PlannedAt::default();
         result.by_class.clear();
@@ -135,9 +133,9 @@ fn describe(result: &mut PlanResult, recording: &Recording, trial: &Trial) {
             result.at.within = place.within.map(|inner| (inner.file, inner.line));
         }
         None => {
-            if let Some(place) = &trial.notes.backward {
-                result.at.file = Some(place.file.clone());
-                result.at.line = Some(place.line);
+            if let Some(line) = trial.notes.backward.as_ref().and_then(StackNote::line) {
+                result.at.file = Some(line.file);
+                result.at.line = Some(line.line);
             }
         }
     }
@@ -197,8 +195,8 @@ fn caveats(trial: &Trial) -> Vec<String> {
 fn named(questions: &[&Question]) -> String {
     let mut shown: Vec<String> = Vec::new();
     for question in questions {
-        let file = Path::new(&question.line.file).file_name().unwrap_or_default().to_string_lossy();
-        let text = format!("{file}:{} ({})", question.line.line, question.kind);
+        let Some(line) = question.stack.line() else { continue };
+        let text = format!("{}:{} ({})", line.file_name(), line.line, question.kind);
         if !shown.contains(&text) {
             shown.push(text);
         }

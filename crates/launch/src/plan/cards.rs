@@ -3,6 +3,7 @@
 use oomph_diagnose::results::plan::PlannedCard;
 use oomph_trace::Bytes;
 use oomph_trace::cards::{CARDS, Card, card_named};
+use oomph_trace::phantom::PhantomCard;
 
 /// What a CUDA context holds once cuBLAS and cuDNN are in use, measured on an H200 under CUDA 13.0 (527 MiB before
 /// any library). Other cards were not measured; smaller ones hold less.
@@ -52,19 +53,17 @@ impl CardSpec {
         }
     }
 
-    /// What OOMPH_PHANTOM has to say of it. Memory is handed out without end, so that the peak is seen even where it
-    /// does not fit; what the program is told is the card's own.
-    pub fn described(&self) -> String {
-        format!(
-            "name={};total={};context={};capacity={};capability={}.{};processors={}",
-            self.name,
-            self.total.0,
-            CONTEXT.0,
-            1_u64 << 43,
-            self.capability.0,
-            self.capability.1,
-            self.multiprocessors
-        )
+    /// As the phantom is told of it. Memory is handed out without end, so that the peak is seen even where it does not
+    /// fit; what the program is told is the card's own.
+    pub fn phantom(&self) -> PhantomCard {
+        PhantomCard {
+            name: self.name.clone(),
+            total: self.total,
+            context: CONTEXT,
+            capacity: Some(Bytes(1 << 43)),
+            capability: self.capability,
+            multiprocessors: self.multiprocessors,
+        }
     }
 
     /// As it is shown; `seen_on` is the card that the phantom was during the run.

@@ -2,9 +2,12 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use oomph_trace::phantom;
 
 use super::cards::CardSpec;
+use crate::hook;
 
 /// Its name.
 pub const LIBRARY: &str = "liboomph_phantom.so";
@@ -18,26 +21,28 @@ pub const VARIABLE: &str = "OOMPH_PHANTOM_LIB";
 pub struct NoPhantom;
 
 /// The library: what the variable names, else beside this program (a build), else in the Python package that was
-/// installed with it.
-pub fn find() -> Result<PathBuf, NoPhantom> {
+/// installed with it, else the one that this program carries, written into the folder of the recorder.
+pub fn find(hook: &Path) -> Result<PathBuf, NoPhantom> {
     if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         return if named.is_file() { Ok(named) } else { Err(NoPhantom) };
     }
-    let program = env::current_exe().and_then(|path| path.canonicalize()).map_err(|_| NoPhantom)?;
-    let beside = program.parent().ok_or(NoPhantom)?;
-    let mut places = vec![beside.join(LIBRARY)];
-    if let Some(root) = beside.parent() {
-        let versions = std::fs::read_dir(root.join("lib")).into_iter().flatten().flatten();
-        let packages =
-            versions.map(|version| version.path().join("site-packages").join("oomph").join(LIBRARY));
-        places.extend(packages);
-    }
-    places.into_iter().find(|path| path.is_file()).ok_or(NoPhantom)
+    let installed = installed().into_iter().find(|path| path.is_file());
+    installed.or_else(|| hook::phantom(hook, LIBRARY).ok().flatten()).ok_or(NoPhantom)
+}
+
+/// Where an installation puts it.
+fn installed() -> Vec<PathBuf> {
+    let program = env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default();
+    let Some(beside) = program.parent() else { return Vec::new() };
+    let root = beside.parent().map(|root| root.join("lib")).unwrap_or_default();
+    let versions = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let packages = versions.map(|version| version.path().join("site-packages").join("oomph").join(LIBRARY));
+    std::iter::once(beside.join(LIBRARY)).chain(packages).collect()
 }
 
 /// What a process needs to see this card instead of a real one.
-pub fn variables(library: &std::path::Path, card: &CardSpec) -> Vec<(&'static str, OsString)> {
+pub fn variables(library: &Path, card: &CardSpec) -> Vec<(&'static str, OsString)> {
     let mut preload = OsString::from(library);
     if let Some(had) = env::var_os("LD_PRELOAD").filter(|had| !had.is_empty()) {
         preload.push(":");
@@ -45,7 +50,7 @@ pub fn variables(library: &std::path::Path, card: &CardSpec) -> Vec<(&'static st
     }
     vec![
         ("LD_PRELOAD", preload),
-        ("OOMPH_PHANTOM", card.described().into()),
+        (phantom::VARIABLE, card.phantom().to_string().into()),
         // One card, whatever the machine has and the shell hides.
         ("CUDA_VISIBLE_DEVICES", "0".into()),
     ]

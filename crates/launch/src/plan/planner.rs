@@ -23,6 +23,8 @@ use crate::job::Job;
 use crate::program::{Missing, Program, Target};
 use crate::settings::{self, Frameworks, Settings};
 
+/// How long one run may take where nothing else is said, in seconds.
+pub const LONGEST: u64 = 300;
 /// Events that are kept: those of some steps of a large model.
 const RING: u64 = 2_000_000;
 /// Columns of the picture.
@@ -163,13 +165,13 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn new<'a>(request: &'a Request, say: &'a (dyn Fn(&str) + Sync)) -> Result<Planner<'a>> {
         let job = job(request)?;
-        let library = match &request.library {
-            Some(library) => library.clone(),
-            None => phantom::find().map_err(RequestError::from)?,
-        };
         let folder = std::env::current_dir()
             .and_then(|here| RunFolder::create(&here, &job))
             .context("cannot write .oomph/ here, where the plan's recordings go")?;
+        let library = match &request.library {
+            Some(library) => library.clone(),
+            None => phantom::find(&folder.hook).map_err(RequestError::from)?,
+        };
         Ok(Planner { request, say, job, folder, stage: Stage { library, longest: request.longest } })
     }
 

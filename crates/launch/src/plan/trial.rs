@@ -8,11 +8,12 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oomph_diagnose::place::{Line, place_seen};
 use oomph_diagnose::results::plan::PlannedPeaks;
 use oomph_engine::recording::{Known, Recording};
 use oomph_machine::explain;
 use oomph_machine::run_folder::Notes;
-use oomph_trace::sidecar::MarkKind;
+use oomph_trace::sidecar::{MarkKind, SeenFrame};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
@@ -70,8 +71,8 @@ pub enum Stop {
 #[serde(default)]
 pub struct PlanNotes {
     stopped: Option<StopNote>,
-    /// The line that waits for gradients.
-    pub backward: Option<LineNote>,
+    /// Where the program waits for gradients.
+    pub backward: Option<StackNote>,
     /// Questions that were answered with an invented value.
     #[serde(rename = "asked")]
     pub questions: Vec<Question>,
@@ -84,13 +85,31 @@ struct StopNote {
     why: Stop,
 }
 
-/// A line of the program.
-#[derive(Clone, Debug, Deserialize)]
-pub struct LineNote {
-    /// Its file.
-    pub file: String,
-    /// Its number.
-    pub line: u32,
+/// The stack at a moment of the program, innermost first.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct StackNote {
+    frames: Vec<FrameNote>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct FrameNote {
+    filename: String,
+    line: u32,
+    name: String,
+}
+
+impl StackNote {
+    /// The user's line in it.
+    pub fn line(&self) -> Option<Line> {
+        let frame = |note: &FrameNote| SeenFrame {
+            file: note.filename.clone(),
+            line: note.line,
+            function: note.name.clone(),
+        };
+        place_seen(&self.frames.iter().map(frame).collect::<Vec<SeenFrame>>()).map(|place| place.line)
+    }
 }
 
 /// A question of the script that a phantom cannot answer.
@@ -100,7 +119,7 @@ pub struct Question {
     pub kind: String,
     /// Where.
     #[serde(flatten)]
-    pub line: LineNote,
+    pub stack: StackNote,
     /// For a length: the most bytes that depend on it.
     #[serde(default)]
     pub bytes: u64,

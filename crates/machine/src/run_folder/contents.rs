@@ -20,7 +20,7 @@ pub fn run_in(folder: &Path) -> Option<PathBuf> {
 
 /// What the processes of a run left, each as what can be explained: its recording, or else the words it died with, if
 /// they say that memory ran out. Launchers and workers, which used no GPU and died of nothing, are passed over, unless
-/// there is nobody else.
+/// there are no others.
 pub fn processes(folder: &Path) -> Result<Vec<(PathBuf, Content)>> {
     let (mut found, mut idle) = (Vec::new(), Vec::new());
     for process in noted(folder) {
@@ -52,7 +52,7 @@ fn noted(folder: &Path) -> Vec<PathBuf> {
 
 fn words(process: &Path) -> Option<Content> {
     let notes = Notes::read(process)?;
-    notes.sidecar.exception.as_ref().filter(|error| error.oom)?;
+    notes.sidecar.exception.as_ref().filter(|error| message::noted_out_of_memory(error))?;
     message::read(notes.exception_text()?.as_bytes()).ok().map(Content::Text)
 }
 

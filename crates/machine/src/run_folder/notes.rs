@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use oomph_diagnose::message::noted_out_of_memory;
 use oomph_trace::sidecar::{Node, Sidecar, Why};
 use serde_json::Value;
 
@@ -42,11 +43,12 @@ impl Notes {
         })
     }
 
-    /// Whether it ended because a GPU's memory, or the host's, ran out and nobody caught it. Where a launcher or the
-    /// program itself swallows the exception, the last thing noted is the flush for it.
+    /// Whether it ended because a GPU's memory, or the host's, ran out. Of an exception that was not caught the words
+    /// decide. Where a launcher or the program itself swallows it, the last thing noted is the flush for it.
     pub fn ran_out(&self) -> bool {
-        let uncaught = self.sidecar.exception.as_ref().is_some_and(|error| error.uncaught && error.oom);
-        uncaught || self.sidecar.ended_in_oom || self.sidecar.why == Some(Why::Oom)
+        let uncaught = self.sidecar.exception.as_ref().filter(|error| error.uncaught);
+        let ended = uncaught.map_or(self.sidecar.ended_in_oom, noted_out_of_memory);
+        ended || self.sidecar.why == Some(Why::Oom)
     }
 
     /// When it last ran out of memory; without such a note, when it last noted anything.
@@ -55,7 +57,7 @@ impl Notes {
         last.or(self.sidecar.written_us).unwrap_or(u64::MAX)
     }
 
-    /// Whether it vanished: it noted neither an end nor a signal, and is no more.
+    /// Whether it vanished: it noted neither an end nor a signal, and does not exist any more.
     pub fn vanished(&self) -> bool {
         let unfinished = !matches!(self.sidecar.why, Some(Why::Exit | Why::Signal));
         let pid = self.sidecar.identity.pid;

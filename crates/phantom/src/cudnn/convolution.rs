@@ -5,14 +5,15 @@ use std::ffi::{c_int, c_void};
 use super::descriptors::{Tensor, filter, movement, tensor};
 use super::problem::{Convolution, Direction};
 use super::workspaces::convolution::workspace;
-use super::{BAD_PARAM, Handle, put, size};
+use super::{BAD_PARAM, put, size};
 use crate::code::{Code, SUCCESS};
+use crate::store::Handle;
 
-/// `cudnnConvolutionFwdAlgoPerf_t` and its two likes.
+/// `cudnnConvolutionFwdAlgoPerf_t`, and the same for both backward directions.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Found {
-    algorithm: c_int,
+pub(crate) struct Algorithm {
+    number: c_int,
     status: c_int,
     time: f32,
     memory: usize,
@@ -21,200 +22,122 @@ pub(crate) struct Found {
     reserved: [c_int; 3],
 }
 
-/// The algorithm that stands for whatever cuDNN would choose; 1 exists in every direction and is deterministic.
+/// The algorithm that stands for the one that cuDNN would choose; 1 exists in every direction and is deterministic.
 const ALGORITHM: c_int = 1;
 
-/// What is asked about, from the descriptors of the older interface.
-fn problem(
-    direction: Direction,
-    input: Handle,
-    weights: Handle,
+/// The descriptors of a convolution.
+struct Descriptors {
+    x: Handle,
+    w: Handle,
     moves: Handle,
-    output: Handle,
-) -> Option<Convolution> {
-    let (input, weights, moves, output) =
-        (tensor(input)?, filter(weights)?, movement(moves)?, tensor(output)?);
-    let weights = Tensor { data_type: weights.data_type, dims: weights.dims, strides: Vec::new() };
-    Some(Convolution {
-        direction,
-        input,
-        filter: weights,
-        output,
-        pads: moves.pads,
-        strides: moves.strides,
-        dilations: moves.dilations,
-    })
+    y: Handle,
 }
 
-/// Answers a question about algorithms.
-fn find(asked: Option<Convolution>, wanted: c_int, count: *mut c_int, results: *mut Found) -> Code {
-    let Some(asked) = asked else { return BAD_PARAM };
+impl Descriptors {
+    /// The workspace of the convolution that they describe; `None` where one of them is unknown.
+    fn workspace(&self, direction: Direction) -> Option<usize> {
+        let (filter, moves) = (filter(self.w)?, movement(self.moves)?);
+        let convolution = Convolution {
+            direction,
+            input: tensor(self.x)?,
+            filter: Tensor { data_type: filter.data_type, dims: filter.dims, strides: Vec::new() },
+            output: tensor(self.y)?,
+            pads: moves.pads,
+            strides: moves.strides,
+            dilations: moves.dilations,
+        };
+        Some(size(workspace(&convolution)))
+    }
+}
+
+/// Answers with the one algorithm there is.
+///
+/// # Safety
+/// `results` is null or has room for `wanted` results; `count` is null or the caller's.
+unsafe fn find(memory: Option<usize>, wanted: c_int, count: *mut c_int, results: *mut Algorithm) -> Code {
+    let Some(memory) = memory else { return BAD_PARAM };
     if wanted < 1 || results.is_null() {
         return BAD_PARAM;
     }
-    let found = Found {
-        algorithm: ALGORITHM,
-        status: SUCCESS,
-        memory: size(workspace(&asked)),
-        determinism: 1,
-        ..Found::default()
-    };
-    // SAFETY: the array of at least one result and the pointer that the caller of the functions below gave.
-    unsafe { put(results, found).max(put(count, 1)) }
+    let algorithm =
+        Algorithm { number: ALGORITHM, status: SUCCESS, memory, determinism: 1, ..Algorithm::default() };
+    // SAFETY: room for at least one result, and the caller's pointer.
+    unsafe { put(results, algorithm).max(put(count, 1)) }
 }
 
-/// Answers a question about a workspace.
-fn measure(asked: Option<Convolution>, at: *mut usize) -> Code {
-    let Some(asked) = asked else { return BAD_PARAM };
-    // SAFETY: the pointer that the caller of the functions below gave for its answer.
-    unsafe { put(at, size(workspace(&asked))) }
+/// The three questions about one direction: which algorithm, which algorithm after timing all, and its workspace.
+/// Each direction has its own order of the descriptors.
+macro_rules! questions {
+    ($(
+        $direction:ident($first:ident, $second:ident, moves, $third:ident): $get:ident $time:ident $measure:ident;
+    )*) => { $(
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $get(
+            _: Handle,
+            $first: Handle,
+            $second: Handle,
+            moves: Handle,
+            $third: Handle,
+            wanted: c_int,
+            count: *mut c_int,
+            results: *mut Algorithm,
+        ) -> Code {
+            let memory = Descriptors { $first, $second, moves, $third }.workspace(Direction::$direction);
+            // SAFETY: the caller's array of `wanted` results, and its pointer.
+            unsafe { find(memory, wanted, count, results) }
+        }
+
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $time(
+            _: Handle,
+            $first: Handle,
+            _: *const c_void,
+            $second: Handle,
+            _: *const c_void,
+            moves: Handle,
+            $third: Handle,
+            _: *mut c_void,
+            wanted: c_int,
+            count: *mut c_int,
+            results: *mut Algorithm,
+            _: *mut c_void,
+            _: usize,
+        ) -> Code {
+            let memory = Descriptors { $first, $second, moves, $third }.workspace(Direction::$direction);
+            // SAFETY: the caller's array of `wanted` results, and its pointer.
+            unsafe { find(memory, wanted, count, results) }
+        }
+
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $measure(
+            _: Handle,
+            $first: Handle,
+            $second: Handle,
+            moves: Handle,
+            $third: Handle,
+            _: c_int,
+            at: *mut usize,
+        ) -> Code {
+            let memory = Descriptors { $first, $second, moves, $third }.workspace(Direction::$direction);
+            // SAFETY: the caller's pointer.
+            memory.map_or(BAD_PARAM, |memory| unsafe { put(at, memory) })
+        }
+    )* };
 }
 
-/// The algorithm for an output.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnGetConvolutionForwardAlgorithm_v7(
-    _: Handle,
-    x: Handle,
-    w: Handle,
-    moves: Handle,
-    y: Handle,
-    wanted: c_int,
-    count: *mut c_int,
-    results: *mut Found,
-) -> Code {
-    find(problem(Direction::Forward, x, w, moves, y), wanted, count, results)
-}
-
-/// The algorithm for an input's gradient.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnGetConvolutionBackwardDataAlgorithm_v7(
-    _: Handle,
-    w: Handle,
-    y: Handle,
-    moves: Handle,
-    x: Handle,
-    wanted: c_int,
-    count: *mut c_int,
-    results: *mut Found,
-) -> Code {
-    find(problem(Direction::Data, x, w, moves, y), wanted, count, results)
-}
-
-/// The algorithm for a filter's gradient.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-    _: Handle,
-    x: Handle,
-    y: Handle,
-    moves: Handle,
-    w: Handle,
-    wanted: c_int,
-    count: *mut c_int,
-    results: *mut Found,
-) -> Code {
-    find(problem(Direction::Filter, x, w, moves, y), wanted, count, results)
-}
-
-/// The same, where it would be timed.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnFindConvolutionForwardAlgorithmEx(
-    _: Handle,
-    x: Handle,
-    _: *const c_void,
-    w: Handle,
-    _: *const c_void,
-    moves: Handle,
-    y: Handle,
-    _: *mut c_void,
-    wanted: c_int,
-    count: *mut c_int,
-    results: *mut Found,
-    _: *mut c_void,
-    _: usize,
-) -> Code {
-    find(problem(Direction::Forward, x, w, moves, y), wanted, count, results)
-}
-
-/// The same for an input's gradient.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnFindConvolutionBackwardDataAlgorithmEx(
-    _: Handle,
-    w: Handle,
-    _: *const c_void,
-    y: Handle,
-    _: *const c_void,
-    moves: Handle,
-    x: Handle,
-    _: *mut c_void,
-    wanted: c_int,
-    count: *mut c_int,
-    results: *mut Found,
-    _: *mut c_void,
-    _: usize,
-) -> Code {
-    find(problem(Direction::Data, x, w, moves, y), wanted, count, results)
-}
-
-/// The same for a filter's gradient.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithmEx(
-    _: Handle,
-    x: Handle,
-    _: *const c_void,
-    y: Handle,
-    _: *const c_void,
-    moves: Handle,
-    w: Handle,
-    _: *mut c_void,
-    wanted: c_int,
-    count: *mut c_int,
-    results: *mut Found,
-    _: *mut c_void,
-    _: usize,
-) -> Code {
-    find(problem(Direction::Filter, x, w, moves, y), wanted, count, results)
-}
-
-/// What an output's algorithm works in.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnGetConvolutionForwardWorkspaceSize(
-    _: Handle,
-    x: Handle,
-    w: Handle,
-    moves: Handle,
-    y: Handle,
-    _: c_int,
-    at: *mut usize,
-) -> Code {
-    measure(problem(Direction::Forward, x, w, moves, y), at)
-}
-
-/// What the algorithm of an input's gradient works in.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnGetConvolutionBackwardDataWorkspaceSize(
-    _: Handle,
-    w: Handle,
-    y: Handle,
-    moves: Handle,
-    x: Handle,
-    _: c_int,
-    at: *mut usize,
-) -> Code {
-    measure(problem(Direction::Data, x, w, moves, y), at)
-}
-
-/// What the algorithm of a filter's gradient works in.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnGetConvolutionBackwardFilterWorkspaceSize(
-    _: Handle,
-    x: Handle,
-    y: Handle,
-    moves: Handle,
-    w: Handle,
-    _: c_int,
-    at: *mut usize,
-) -> Code {
-    measure(problem(Direction::Filter, x, w, moves, y), at)
+questions! {
+    Forward(x, w, moves, y):
+        cudnnGetConvolutionForwardAlgorithm_v7
+        cudnnFindConvolutionForwardAlgorithmEx
+        cudnnGetConvolutionForwardWorkspaceSize;
+    Data(w, y, moves, x):
+        cudnnGetConvolutionBackwardDataAlgorithm_v7
+        cudnnFindConvolutionBackwardDataAlgorithmEx
+        cudnnGetConvolutionBackwardDataWorkspaceSize;
+    Filter(x, y, moves, w):
+        cudnnGetConvolutionBackwardFilterAlgorithm_v7
+        cudnnFindConvolutionBackwardFilterAlgorithmEx
+        cudnnGetConvolutionBackwardFilterWorkspaceSize;
 }
 
 #[cfg(test)]
@@ -223,19 +146,13 @@ mod tests {
 
     #[test]
     fn descriptors_that_were_never_made_are_refused() {
-        assert_eq!(size_of::<Found>(), 48);
+        assert_eq!(size_of::<Algorithm>(), 48);
         let none = std::ptr::null_mut();
-        let (mut count, mut found) = (7, Found::default());
-        let code = cudnnGetConvolutionForwardAlgorithm_v7(
-            none,
-            none,
-            none,
-            none,
-            none,
-            1,
-            &raw mut count,
-            &raw mut found,
-        );
-        assert_eq!((code, count, found), (BAD_PARAM, 7, Found::default()));
+        let (mut count, mut found) = (7, Algorithm::default());
+        let (at, results) = (&raw mut count, &raw mut found);
+        // SAFETY: pointers to variables of this function.
+        let code =
+            unsafe { cudnnGetConvolutionForwardAlgorithm_v7(none, none, none, none, none, 1, at, results) };
+        assert_eq!((code, count, found), (BAD_PARAM, 7, Algorithm::default()));
     }
 }

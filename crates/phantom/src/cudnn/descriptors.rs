@@ -1,10 +1,11 @@
-//! The descriptors of cuDNN's older interface, which remember what they are told.
+//! The descriptors of cuDNN's older interface, which remember what is set in them.
 
 use std::ffi::c_int;
 
-use super::store::Store;
-use super::{BAD_PARAM, Handle, NOT_SUPPORTED, offer, put};
+use super::{BAD_PARAM, NOT_SUPPORTED, found, put};
+use crate::answer::{answer, offer};
 use crate::code::{Code, SUCCESS};
+use crate::store::{Handle, Store, handle, lifetime};
 
 /// The shape of a tensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,14 +31,11 @@ pub(crate) struct Movement {
     pub(crate) pads: Vec<i64>,
     pub(crate) strides: Vec<i64>,
     pub(crate) dilations: Vec<i64>,
-    pub(crate) groups: i64,
 }
 
 static TENSORS: Store<Tensor> = Store::new();
 static FILTERS: Store<Filter> = Store::new();
 static MOVEMENTS: Store<Movement> = Store::new();
-/// Descriptors of which nothing is ever asked.
-static PLAIN: Store<()> = Store::new();
 
 /// A tensor's shape.
 pub(crate) fn tensor(handle: Handle) -> Option<Tensor> {
@@ -54,9 +52,9 @@ pub(crate) fn movement(handle: Handle) -> Option<Movement> {
     MOVEMENTS.get(handle)
 }
 
-/// Tells a tensor's descriptor its shape.
+/// Sets the shape of a tensor's descriptor.
 pub(crate) fn describe(handle: Handle, shape: Tensor) -> Code {
-    if TENSORS.change(handle, |tensor| *tensor = shape) { SUCCESS } else { BAD_PARAM }
+    found(TENSORS.change(handle, |tensor| *tensor = shape))
 }
 
 /// The dimensions that C gives as a count and an array of ints; cuDNN has at most eight.
@@ -87,36 +85,23 @@ unsafe fn write(at: *mut c_int, room: c_int, values: &[i64]) {
     }
 }
 
-/// The functions that make and forget descriptors of a store.
-macro_rules! lifetime {
-    ($($create:ident, $destroy:ident, $store:ident;)*) => { $(
-        /// A descriptor that no other shares its handle with.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $create(at: *mut Handle) -> Code {
-            // SAFETY: the caller's pointer.
-            unsafe { put(at, $store.create(Default::default())) }
-        }
-
-        /// Forgets it.
-        #[unsafe(no_mangle)]
-        pub(crate) extern "C" fn $destroy(handle: Handle) -> Code {
-            $store.destroy(handle);
-            SUCCESS
-        }
-    )* };
-}
-
-pub(super) use lifetime;
-
 lifetime! {
     cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor, TENSORS;
     cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor, FILTERS;
     cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor, MOVEMENTS;
-    cudnnCreateActivationDescriptor, cudnnDestroyActivationDescriptor, PLAIN;
-    cudnnCreateCTCLossDescriptor, cudnnDestroyCTCLossDescriptor, PLAIN;
-    cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor, PLAIN;
-    cudnnCreatePoolingDescriptor, cudnnDestroyPoolingDescriptor, PLAIN;
-    cudnnCreateSpatialTransformerDescriptor, cudnnDestroySpatialTransformerDescriptor, PLAIN;
+}
+
+// Nothing is ever read from these descriptors, so a handle is enough.
+answer! {
+    fn cudnnCreateActivationDescriptor(at: *mut Handle) { *at = handle(); }
+
+    fn cudnnCreateCTCLossDescriptor(at: *mut Handle) { *at = handle(); }
+
+    fn cudnnCreateDropoutDescriptor(at: *mut Handle) { *at = handle(); }
+
+    fn cudnnCreatePoolingDescriptor(at: *mut Handle) { *at = handle(); }
+
+    fn cudnnCreateSpatialTransformerDescriptor(at: *mut Handle) { *at = handle(); }
 }
 
 /// A tensor's shape.
@@ -133,7 +118,7 @@ pub(crate) unsafe extern "C" fn cudnnSetTensorNdDescriptor(
     describe(handle, Tensor { data_type, dims, strides })
 }
 
-/// The shape as it was told.
+/// The shape as it was set.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudnnGetTensorNdDescriptor(
     handle: Handle,
@@ -165,10 +150,10 @@ pub(crate) unsafe extern "C" fn cudnnSetFilterNdDescriptor(
 ) -> Code {
     // SAFETY: the caller's array of `count` ints.
     let shape = Filter { data_type, format, dims: unsafe { ints(count, dims) } };
-    if FILTERS.change(handle, |filter| *filter = shape) { SUCCESS } else { BAD_PARAM }
+    found(FILTERS.change(handle, |filter| *filter = shape))
 }
 
-/// The shape as it was told.
+/// The shape as it was set.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudnnGetFilterNdDescriptor(
     handle: Handle,
@@ -204,24 +189,16 @@ pub(crate) unsafe extern "C" fn cudnnSetConvolutionNdDescriptor(
         return NOT_SUPPORTED;
     }
     // SAFETY: the caller's arrays of `count` ints.
-    let (pads, strides, dilations) =
-        unsafe { (ints(count, pads), ints(count, strides), ints(count, dilations)) };
-    let told = MOVEMENTS.change(handle, |it| {
-        *it = Movement { pads, strides, dilations, groups: it.groups.max(1) };
-    });
-    if told { SUCCESS } else { BAD_PARAM }
+    let movement = unsafe {
+        Movement { pads: ints(count, pads), strides: ints(count, strides), dilations: ints(count, dilations) }
+    };
+    found(MOVEMENTS.change(handle, |it| *it = movement))
 }
 
-/// In how many groups the channels are.
+/// The number of groups follows from the shapes.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnSetConvolutionGroupCount(handle: Handle, groups: c_int) -> Code {
-    if MOVEMENTS.change(handle, |it| it.groups = i64::from(groups)) { SUCCESS } else { BAD_PARAM }
-}
-
-/// The mathematics changes no size that is answered here.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnSetConvolutionMathType(_: Handle, _: c_int) -> Code {
-    SUCCESS
+pub(crate) extern "C" fn cudnnSetConvolutionGroupCount(handle: Handle, _: c_int) -> Code {
+    found(movement(handle).is_some())
 }
 
 #[cfg(test)]

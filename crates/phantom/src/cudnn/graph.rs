@@ -1,16 +1,17 @@
 //! cuDNN's graph interface (`cudnnBackend…`): descriptors are bags of attributes that refer to one another. What a
-//! program builds is kept as it is built; the questions that lead to a plan are answered with one engine, and the
-//! plan's workspace comes from the operations it is for.
+//! program builds is kept as it is built. Questions about engines are answered with one engine, and the workspace of
+//! its plan comes from the operations it is for.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use super::store::Store;
-use super::{BAD_PARAM, Handle, attention, offer, put, unknown, workspaces};
+use super::descriptors::Tensor;
+use super::problem::{Convolution, Direction};
+use super::{BAD_PARAM, found, put, unknown, workspaces};
+use crate::answer::offer;
 use crate::code::{Code, SUCCESS};
-use crate::cudnn::descriptors::Tensor;
-use crate::cudnn::problem::{Convolution, Direction};
+use crate::store::{Handle, Store};
 
 /// Numbers of cudnn_graph.h: kinds of descriptors, types of attributes, and the attributes that are looked at.
 mod number {
@@ -52,7 +53,7 @@ mod number {
 enum Value {
     /// Numbers, as their bytes lie in memory.
     Plain(Vec<u8>),
-    /// Other descriptors, as they were when they were told.
+    /// Other descriptors, as they were when this attribute was set.
     Nodes(Vec<Arc<Node>>),
 }
 
@@ -107,7 +108,7 @@ impl Node {
         })
     }
 
-    /// The convolution that an operation is, if it is one.
+    /// The convolution, if this is the operation of one.
     fn convolution(&self) -> Option<Convolution> {
         let (direction, attributes) = match self.kind {
             number::CONVOLUTION_FORWARD => (Direction::Forward, number::FORWARD),
@@ -128,28 +129,25 @@ impl Node {
         })
     }
 
-    /// What a graph of operations works in.
+    /// The workspace of a graph of operations. Only convolutions need one: the buffers inside an attention are laid out
+    /// by the front end that is compiled into PyTorch.
     fn workspace_of_graph(&self) -> u64 {
-        let operations = self.nodes(number::GRAPH_OPERATIONS);
-        match operations.iter().find_map(|operation| operation.convolution()) {
-            Some(convolution) => workspaces::convolution::workspace(&convolution),
-            None => {
-                attention::workspace(&operations.iter().map(|operation| operation.kind).collect::<Vec<_>>())
-            }
-        }
+        let mut operations = self.nodes(number::GRAPH_OPERATIONS).iter();
+        let convolution = operations.find_map(|operation| operation.convolution());
+        convolution.map_or(0, |convolution| workspaces::convolution::workspace(&convolution))
     }
 
-    /// What a configured engine works in.
+    /// The workspace of a configured engine.
     fn workspace_of_configuration(&self) -> u64 {
         let graph =
             self.node(number::CONFIGURATION_ENGINE).and_then(|engine| engine.node(number::ENGINE_GRAPH));
         graph.map_or(0, Self::workspace_of_graph)
     }
 
-    /// What an attribute is found to be: as it was told, or as the library would derive it.
+    /// The value of an attribute: as it was set, or as the library would derive it.
     fn answer(&self, attribute: c_int) -> Option<Value> {
-        if let Some(told) = self.attributes.get(&attribute) {
-            return Some(told.clone());
+        if let Some(set) = self.attributes.get(&attribute) {
+            return Some(set.clone());
         }
         let wide = |number: u64| Value::Plain(number.to_ne_bytes().to_vec());
         Some(match attribute {
@@ -168,11 +166,11 @@ impl Node {
             number::CONFIGURATION_WORKSPACE => wide(self.workspace_of_configuration()),
             number::GRAPH_ENGINES => wide(1),
             number::ENGINE_INDEX => wide(0),
-            // Choices and notes of an engine, of which it has none.
+            // Choices and notes of an engine: it has none.
             301 | 302 | 403 | 404 | 1302..=1306 => Value::Nodes(Vec::new()),
-            // Shared memory, of which every multiprocessor has enough.
+            // Shared memory: it needs none.
             304 => Value::Plain(vec![0; 4]),
-            // The plan in JSON: an empty one, with the end that C wants.
+            // The plan in JSON: an empty one, with C's end of a string.
             405 => Value::Plain(b"{}\0".to_vec()),
             _ => return None,
         })
@@ -200,26 +198,20 @@ pub(crate) unsafe extern "C" fn cudnnBackendCreateDescriptor(kind: c_int, at: *m
     unsafe { put(at, NODES.create(Arc::new(Node { kind, ..Node::default() }))) }
 }
 
-/// Forgets it; those that were told of it keep what they were told.
+/// Forgets it; descriptors that refer to it keep a copy.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudnnBackendDestroyDescriptor(handle: Handle) -> Code {
     NODES.destroy(handle);
     SUCCESS
 }
 
-/// Nothing is checked before its use.
+/// Nothing is checked before a descriptor is used.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudnnBackendFinalize(handle: Handle) -> Code {
-    if NODES.get(handle).is_some() { SUCCESS } else { BAD_PARAM }
+    found(NODES.get(handle).is_some())
 }
 
-/// Nothing is computed.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnBackendExecute(_: Handle, _: Handle, _: Handle) -> Code {
-    SUCCESS
-}
-
-/// Tells a descriptor one attribute.
+/// Sets one attribute of a descriptor.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudnnBackendSetAttribute(
     handle: Handle,
@@ -244,13 +236,12 @@ pub(crate) unsafe extern "C" fn cudnnBackendSetAttribute(
     } else {
         Value::Plain(bytes)
     };
-    let told = NODES.change(handle, |node| {
+    found(NODES.change(handle, |node| {
         Arc::make_mut(node).attributes.insert(attribute, value);
-    });
-    if told { SUCCESS } else { BAD_PARAM }
+    }))
 }
 
-/// Asks a descriptor for one attribute. Where it is descriptors, they are written into those that the caller made.
+/// Reads one attribute of a descriptor. If it holds descriptors, they are copied into those that the caller made.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudnnBackendGetAttribute(
     handle: Handle,
@@ -265,7 +256,7 @@ pub(crate) unsafe extern "C" fn cudnnBackendGetAttribute(
         return unknown(&format!("attribute {attribute} of cuDNN's descriptor {}", node.kind));
     };
     let room = if elements.is_null() { 0 } else { usize::try_from(wanted).unwrap_or(0) };
-    let found = match &value {
+    let total = match &value {
         Value::Plain(bytes) => {
             let taken = bytes.len().min(room * width(kind));
             if taken > 0 {
@@ -284,7 +275,7 @@ pub(crate) unsafe extern "C" fn cudnnBackendGetAttribute(
         }
     };
     // SAFETY: the caller's pointer, which may be null.
-    unsafe { offer(count, i64::try_from(found).unwrap_or(0)) };
+    unsafe { offer(count, i64::try_from(total).unwrap_or(0)) };
     SUCCESS
 }
 

@@ -1,61 +1,40 @@
-//! Batch normalization: what it works in, and what it keeps for its backward pass.
+//! Batch normalization: its workspaces, and what it keeps for its backward pass.
 
 use std::ffi::c_int;
 
-use super::descriptors::{Tensor, tensor};
-use super::workspaces::normalization::{self, Pass};
-use super::{BAD_PARAM, Handle, put, size};
-use crate::code::Code;
+use super::descriptors::tensor;
+use super::workspaces::normalization::{Pass, workspace};
+use super::{BAD_PARAM, put, size};
+use crate::answer::answer;
+use crate::store::Handle;
 
-fn answer(input: Handle, at: *mut usize, bytes: impl FnOnce(&Tensor) -> u64) -> Code {
-    let Some(input) = tensor(input) else { return BAD_PARAM };
-    // SAFETY: the pointer that the caller of the function below gave for its answer.
-    unsafe { put(at, size(bytes(&input))) }
-}
+answer! {
+    fn cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+        _: Handle, _: c_int, _: c_int, input: Handle, _: Handle, _: Handle, _: Handle, _: Handle, at: *mut usize,
+    ) {
+        *at = match tensor(input) {
+            Some(input) => size(workspace(Pass::Forward, &input)),
+            None => return BAD_PARAM,
+        };
+    }
 
-/// What the forward pass works in.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
-    _: Handle,
-    _: c_int,
-    _: c_int,
-    input: Handle,
-    _: Handle,
-    _: Handle,
-    _: Handle,
-    _: Handle,
-    at: *mut usize,
-) -> Code {
-    answer(input, at, |input| normalization::workspace(Pass::Forward, input))
-}
+    fn cudnnGetBatchNormalizationBackwardExWorkspaceSize(
+        _: Handle, _: c_int, _: c_int, input: Handle, _: Handle, _: Handle, _: Handle, _: Handle, _: Handle,
+        _: Handle, at: *mut usize,
+    ) {
+        *at = match tensor(input) {
+            Some(input) => size(workspace(Pass::Backward, &input)),
+            None => return BAD_PARAM,
+        };
+    }
 
-/// What the backward pass works in.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnGetBatchNormalizationBackwardExWorkspaceSize(
-    _: Handle,
-    _: c_int,
-    _: c_int,
-    input: Handle,
-    _: Handle,
-    _: Handle,
-    _: Handle,
-    _: Handle,
-    _: Handle,
-    _: Handle,
-    at: *mut usize,
-) -> Code {
-    answer(input, at, |input| normalization::workspace(Pass::Backward, input))
-}
-
-/// What is kept from the forward pass for the backward pass.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
-    _: Handle,
-    _: c_int,
-    _: c_int,
-    _: Handle,
-    input: Handle,
-    at: *mut usize,
-) -> Code {
-    answer(input, at, normalization::reserve)
+    /// Without a fused activation only the saved statistics are kept, and those are PyTorch's own.
+    fn cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
+        _: Handle, _: c_int, _: c_int, _: Handle, input: Handle, at: *mut usize,
+    ) {
+        *at = match tensor(input) {
+            Some(_) => 0,
+            None => return BAD_PARAM,
+        };
+    }
 }

@@ -1,4 +1,4 @@
-//! A convolution as it is asked about, through either interface.
+//! A convolution, from either interface.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -37,14 +37,14 @@ impl Tensor {
         self.dims.get(at).map_or(1, |dim| u64::try_from(*dim).unwrap_or(0))
     }
 
-    /// Whether channels lie together: the stride of the channels is one, and there is more to lie together.
+    /// Whether the channels of a pixel lie side by side.
     pub(crate) fn is_channels_last(&self) -> bool {
         self.strides.get(1) == Some(&1) && self.dim(1) > 1 && self.strides.last() != Some(&1)
     }
 }
 
 impl Convolution {
-    /// In how many groups the channels are: the filter sees only those of its own.
+    /// The number of groups: a filter sees only the channels of its own group.
     pub(crate) fn groups(&self) -> u64 {
         (self.input.dim(1) / self.filter.dim(1).max(1)).max(1)
     }
@@ -55,7 +55,7 @@ fn product(values: &[i64]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// The name of a `cudnnDataType_t`, as far as convolutions have it.
+/// The name of a `cudnnDataType_t`, of those that convolutions use.
 fn type_name(data_type: c_int) -> &'static str {
     match data_type {
         0 => "fp32",
@@ -93,7 +93,7 @@ impl fmt::Display for Convolution {
 pub(crate) mod tests {
     use super::*;
 
-    /// A tensor whose last dimension lies together.
+    /// A tensor without gaps, the last dimension side by side.
     pub(crate) fn dense(data_type: c_int, dims: &[i64]) -> Tensor {
         let mut strides = vec![1; dims.len()];
         for at in (1..dims.len()).rev() {

@@ -1,11 +1,12 @@
-//! Recurrent networks: how their weights lie, and what they work in and keep.
+//! Recurrent networks: how their weights are laid out, their workspaces, and what they keep.
 
 use std::ffi::{c_int, c_void};
 
-use super::descriptors::{Tensor, describe, lifetime};
-use super::store::Store;
-use super::{BAD_PARAM, Handle, bytes_of, offer, put, size};
+use super::descriptors::{Tensor, describe};
+use super::{BAD_PARAM, bytes_of, found, put, size};
+use crate::answer::offer;
 use crate::code::{Code, SUCCESS};
+use crate::store::{Handle, Store, lifetime};
 
 /// A recurrent network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +19,7 @@ struct Network {
     data_type: c_int,
     input: u64,
     hidden: u64,
-    /// Where it is smaller than the hidden size, the output is projected to it.
+    /// If it is smaller than the hidden size, the output is projected to it.
     projected: u64,
     layers: u64,
 }
@@ -26,14 +27,16 @@ struct Network {
 /// The sequences a network reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sequences {
-    data_type: c_int,
     longest: u64,
     batch: u64,
-    vector: u64,
 }
 
 static NETWORKS: Store<Network> = Store::new();
 static SEQUENCES: Store<Sequences> = Store::new();
+
+fn natural(number: c_int) -> u64 {
+    u64::from(number.unsigned_abs())
+}
 
 impl Network {
     fn gates(&self) -> u64 {
@@ -57,7 +60,7 @@ impl Network {
         if self.is_projected() { self.projected } else { self.hidden }
     }
 
-    /// Rows and columns of one matrix of a pseudo-layer; matrices are counted input first, then state, then projection.
+    /// Rows and columns of one matrix of a pseudo-layer. Matrices count in this order: input, state, projection.
     fn matrix(&self, pseudo: u64, matrix: u64) -> (u64, u64) {
         let gates = self.gates();
         if matrix >= 2 * gates {
@@ -89,7 +92,7 @@ impl Network {
         self.layers * self.directions()
     }
 
-    /// Elements of the matrices before one of them: all matrices lie first, layer after layer.
+    /// The elements before one matrix. All matrices come before the biases, layer after layer.
     fn before(&self, pseudo: u64, matrix: u64) -> u64 {
         let elements = |pseudo, matrix| {
             let (rows, columns) = self.matrix(pseudo, matrix);
@@ -105,8 +108,9 @@ impl Network {
         self.before(self.pseudo_layers(), 0) + self.pseudo_layers() * self.biases() * self.hidden
     }
 
-    /// What a run over these sequences works in, and what training keeps of it. What is kept was found to the byte on an
-    /// H200: so many states of every step. The workspace is a fit of the same measurements, off by up to two fifths.
+    /// The workspace of a run over these sequences, and what training keeps of it. What is kept agrees to the byte
+    /// with measurements on an H200: a fixed number of states for each step. The workspace is a fit of the same
+    /// measurements, wrong by up to two fifths.
     fn spaces(&self, over: &Sequences, training: bool) -> (u64, u64) {
         let width = bytes_of(self.data_type);
         let step = over.longest * over.batch * width;
@@ -148,8 +152,7 @@ pub(crate) extern "C" fn cudnnSetRNNDescriptor_v8(
     _: Handle,
     _: u32,
 ) -> Code {
-    let natural = |number: i32| u64::from(number.unsigned_abs());
-    let told = Network {
+    let network = Network {
         cell,
         bias,
         bidirectional: direction == 1,
@@ -159,25 +162,23 @@ pub(crate) extern "C" fn cudnnSetRNNDescriptor_v8(
         projected: natural(projected),
         layers: natural(layers),
     };
-    if NETWORKS.change(handle, |network| *network = told) { SUCCESS } else { BAD_PARAM }
+    found(NETWORKS.change(handle, |it| *it = network))
 }
 
 /// Sequences.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudnnSetRNNDataDescriptor(
     handle: Handle,
-    data_type: c_int,
+    _: c_int,
     _: c_int,
     longest: c_int,
     batch: c_int,
-    vector: c_int,
+    _: c_int,
     _: *const c_int,
     _: *mut c_void,
 ) -> Code {
-    let natural = |number: c_int| u64::from(number.unsigned_abs());
-    let told =
-        Sequences { data_type, longest: natural(longest), batch: natural(batch), vector: natural(vector) };
-    if SEQUENCES.change(handle, |sequences| *sequences = told) { SUCCESS } else { BAD_PARAM }
+    let sequences = Sequences { longest: natural(longest), batch: natural(batch) };
+    found(SEQUENCES.change(handle, |it| *it = sequences))
 }
 
 /// All weights of a network.
@@ -192,7 +193,7 @@ pub(crate) unsafe extern "C" fn cudnnGetRNNWeightSpaceSize(
     unsafe { put(at, size(network.elements() * bytes_of(network.data_type))) }
 }
 
-/// What a run works in and keeps.
+/// The workspace of a run, and what it keeps.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudnnGetRNNTempSpaceSizes(
     _: Handle,
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(network.elements(), first + second + 4 * 8 * 20);
         assert_eq!(network.matrix(2, 0), (20, 40));
         assert_eq!(network.matrix(3, 5), (20, 20));
-        let over = Sequences { longest: 7, batch: 3, ..Sequences::default() };
+        let over = Sequences { longest: 7, batch: 3 };
         assert_eq!(network.spaces(&over, true).1, 6 * 7 * 3 * 4 * 20 * 4);
         assert_eq!(network.spaces(&over, false).1, 0);
     }

@@ -1,43 +1,36 @@
 //! The card: how many there are, which is current, what it is.
 
-use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
+use crate::answer::{answer, offer, put};
 use crate::card::card;
-use crate::code::{self, Code, INVALID_VALUE, SUCCESS, put};
-use crate::properties::{CUDA_12, CUDA_13, describe};
+use crate::code::{self, Code, INVALID_VALUE, SUCCESS};
+use crate::properties::{Cuda, describe};
 
-thread_local! {
-    static DEVICE: Cell<c_int> = const { Cell::new(0) };
-}
+answer! {
+    /// There is one card.
+    fn cudaGetDeviceCount(count: *mut c_int) { *count = 1; }
 
-/// One card.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaGetDeviceCount(count: *mut c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(count, 1) }
-}
+    fn cudaGetDevice(device: *mut c_int) { *device = 0; }
 
-/// The current card.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(device, DEVICE.get()) }
+    fn cudaRuntimeGetVersion(at: *mut c_int) { *at = version(); }
+
+    /// The driver is as new as the runtime.
+    fn cudaDriverGetVersion(at: *mut c_int) { *at = version(); }
+
+    /// There is no other card.
+    fn cudaDeviceCanAccessPeer(at: *mut c_int, _: c_int, _: c_int) { *at = 0; }
 }
 
 /// There is one card to choose.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaSetDevice(device: c_int) -> Code {
-    if device != 0 {
-        return code::fail(code::INVALID_DEVICE);
-    }
-    DEVICE.set(device);
-    SUCCESS
+    if device == 0 { SUCCESS } else { code::fail(code::INVALID_DEVICE) }
 }
 
-/// The version of the runtime that is really there, so that all agree on the layout of structures.
-pub(super) fn version() -> c_int {
-    /// The lookup of the libraries that come after this one.
+/// The version of the real runtime, so that all agree on the layout of structures.
+pub(crate) fn version() -> c_int {
+    /// Looks in the libraries that are loaded after this one.
     const NEXT: *mut c_void = -1_isize as *mut c_void;
     unsafe extern "C" {
         fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -56,28 +49,13 @@ pub(super) fn version() -> c_int {
     version
 }
 
-/// The runtime's own version.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaRuntimeGetVersion(at: *mut c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, version()) }
-}
-
-/// A driver that is as new as the runtime.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaDriverGetVersion(at: *mut c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, version()) }
-}
-
 /// The card's description.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaGetDeviceProperties(at: *mut u8, device: c_int) -> Code {
     if at.is_null() || device != 0 {
         return code::fail(INVALID_VALUE);
     }
-    let layout = if version() >= 13_000 { &CUDA_13 } else { &CUDA_12 };
-    let bytes = describe(card(), layout);
+    let bytes = describe(card(), if version() >= 13_000 { Cuda::Thirteen } else { Cuda::Twelve });
     // SAFETY: the caller's structure is as long as its version of CUDA makes it, which is the length used here.
     unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     SUCCESS
@@ -104,14 +82,7 @@ pub(crate) unsafe extern "C" fn cudaDeviceGetAttribute(
     unsafe { put(at, crate::driver::attribute(attribute)) }
 }
 
-/// There is no peer.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaDeviceCanAccessPeer(at: *mut c_int, _: c_int, _: c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, 0) }
-}
-
-/// The address of the card on a bus that is not there.
+/// An address on a bus that does not exist.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaDeviceGetPCIBusId(at: *mut c_char, length: c_int, _: c_int) -> Code {
     // SAFETY: the caller's buffer of `length` bytes.
@@ -132,7 +103,7 @@ pub(crate) unsafe fn write_text(at: *mut c_char, length: c_int, text: &CStr) -> 
     SUCCESS
 }
 
-/// The range of priorities of a card of today.
+/// The range of priorities of current cards.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(
     least: *mut c_int,
@@ -140,12 +111,8 @@ pub(crate) unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(
 ) -> Code {
     // SAFETY: the caller's pointers, each of which may be null.
     unsafe {
-        if !least.is_null() {
-            put(least, 0);
-        }
-        if !greatest.is_null() {
-            put(greatest, -5);
-        }
+        offer(least, 0);
+        offer(greatest, -5);
     }
     SUCCESS
 }

@@ -1,91 +1,48 @@
-//! What is done in order: streams, events, kernels, errors, and the driver behind it all.
+//! Streams, events, kernels, errors, and the way to the driver's functions. Nothing takes time here.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use super::Handle;
 use super::device::version;
-use crate::card::card;
-use crate::code::{self, Code, INVALID_VALUE, SUCCESS, put};
-use crate::order;
+use crate::answer::{answer, offer, put};
+use crate::card::{Architecture, card};
+use crate::code::{self, Code, INVALID_VALUE, SUCCESS};
+use crate::store::{Handle, handle};
 
-/// A stream.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaStreamCreate(at: *mut Handle) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, order::handle() as Handle) }
+answer! {
+    fn cudaStreamCreate(at: *mut Handle) { *at = handle(); }
+
+    fn cudaStreamCreateWithPriority(at: *mut Handle, _: c_uint, _: c_int) { *at = handle(); }
+
+    fn cudaStreamCreateWithFlags(at: *mut Handle, _: c_uint) { *at = handle(); }
+
+    fn cudaEventCreate(at: *mut Handle) { *at = handle(); }
+
+    fn cudaEventCreateWithFlags(at: *mut Handle, _: c_uint) { *at = handle(); }
+
+    fn cudaEventElapsedTime(at: *mut f32, _: Handle, _: Handle) { *at = 0.0; }
+
+    /// All streams have one priority.
+    fn cudaStreamGetPriority(_: Handle, at: *mut c_int) { *at = 0; }
+
+    /// No stream is capturing.
+    fn cudaStreamIsCapturing(_: Handle, at: *mut c_int) { *at = 0; }
+
+    /// No stream is capturing; the other answers about a capture are left alone.
+    fn cudaStreamGetCaptureInfo(_: Handle, at: *mut c_int) { *at = 0; }
+
+    /// The same under the name that CUDA 12 gave it.
+    fn cudaStreamGetCaptureInfo_v2(_: Handle, at: *mut c_int) { *at = 0; }
+
+    /// The same under the name that CUDA 12.3 gave it.
+    fn cudaStreamGetCaptureInfo_v3(_: Handle, at: *mut c_int) { *at = 0; }
+
+    /// What an ordinary kernel would get.
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(at: *mut c_int) { *at = 2; }
+
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(at: *mut c_int) { *at = 2; }
 }
 
-/// A stream.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaStreamCreateWithPriority(at: *mut Handle, _: c_uint, _: c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, order::handle() as Handle) }
-}
-
-/// A stream.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaStreamCreateWithFlags(at: *mut Handle, _: c_uint) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, order::handle() as Handle) }
-}
-
-/// All streams are of one priority.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaStreamGetPriority(_: Handle, at: *mut c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, 0) }
-}
-
-/// No stream is capturing.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaStreamIsCapturing(_: Handle, at: *mut c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, 0) }
-}
-
-/// No stream is capturing; what else could be told of a capture is left alone.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaStreamGetCaptureInfo(_: Handle, at: *mut c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, 0) }
-}
-
-/// The same under the name that CUDA 12 gave it.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaStreamGetCaptureInfo_v2(stream: Handle, at: *mut c_int) -> Code {
-    // SAFETY: passed on as it came.
-    unsafe { cudaStreamGetCaptureInfo(stream, at) }
-}
-
-/// The same under the name that CUDA 12.3 gave it.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaStreamGetCaptureInfo_v3(stream: Handle, at: *mut c_int) -> Code {
-    // SAFETY: passed on as it came.
-    unsafe { cudaStreamGetCaptureInfo(stream, at) }
-}
-
-/// An event.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaEventCreate(at: *mut Handle) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, order::handle() as Handle) }
-}
-
-/// An event.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaEventCreateWithFlags(at: *mut Handle, _: c_uint) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, order::handle() as Handle) }
-}
-
-/// Nothing takes time here.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaEventElapsedTime(at: *mut f32, _: Handle, _: Handle) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, 0.0) }
-}
-
-/// The attributes of a kernel that takes nothing and allows as many threads as there are.
+/// The attributes of a kernel that needs nothing and allows as many threads as a block can have.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaFuncGetAttributes(at: *mut u8, _: *const c_void) -> Code {
     if at.is_null() {
@@ -96,39 +53,19 @@ pub(crate) unsafe extern "C" fn cudaFuncGetAttributes(at: *mut u8, _: *const c_v
     // block, registers, the versions of the code, cache mode and dynamic shared memory, an int each.
     unsafe {
         at.write_bytes(0, 64);
-        let ints = at.add(24).cast::<c_int>();
-        ints.write_unaligned(1024);
-        ints.add(1).write_unaligned(32);
-        ints.add(2).write_unaligned(architecture);
-        ints.add(3).write_unaligned(architecture);
-        ints.add(5).write_unaligned(48 << 10);
+        let ints = [1024, 32, architecture, architecture, 0, 48 << 10];
+        at.add(24).cast::<[c_int; 6]>().write_unaligned(ints);
     }
     SUCCESS
 }
 
-/// Every kernel fits as often as a common one.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    at: *mut c_int,
-) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, 2) }
-}
-
-/// The same without flags.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(at: *mut c_int) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, 2) }
-}
-
-/// The last error, which is forgotten.
+/// The last error; it is forgotten.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaGetLastError() -> Code {
     code::take()
 }
 
-/// The last error.
+/// The last error; it stays.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaPeekAtLastError() -> Code {
     code::peek()
@@ -159,7 +96,7 @@ pub(crate) unsafe extern "C" fn cudaGetDriverEntryPointByVersion(
     unsafe { cudaGetDriverEntryPoint(name, at, 0, status) }
 }
 
-/// A function of the driver, by name; one that refuses stands for those that a phantom does not have.
+/// A function of the driver, by name; for those that the phantom does not have, one that refuses.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaGetDriverEntryPoint(
     name: *const c_char,
@@ -174,9 +111,7 @@ pub(crate) unsafe extern "C" fn cudaGetDriverEntryPoint(
     let name = unsafe { CStr::from_ptr(name) };
     // SAFETY: the caller's pointers; the status may be null.
     unsafe {
-        if !status.is_null() {
-            put(status, 0);
-        }
+        offer(status, 0);
         put(at, crate::driver::entry(name))
     }
 }

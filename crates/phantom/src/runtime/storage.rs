@@ -2,8 +2,9 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::Handle;
-use crate::code::{self, Code, INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, put};
+use crate::answer::{answer, put};
+use crate::code::{self, Code, INVALID_VALUE, OUT_OF_MEMORY, SUCCESS};
+use crate::store::Handle;
 use crate::{copy, memory};
 
 /// Memory of the card.
@@ -22,12 +23,11 @@ pub(crate) extern "C" fn cudaFree(address: Handle) -> Code {
     if address.is_null() || memory::give(address as u64) { SUCCESS } else { code::fail(INVALID_VALUE) }
 }
 
-/// What is free, and all there is.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> Code {
-    let (now, all) = memory::info();
-    // SAFETY: the caller's pointers.
-    unsafe { put(free, now).max(put(total, all)) }
+answer! {
+    fn cudaMemGetInfo(free: *mut usize, total: *mut usize) { *free = memory::info().0; *total = memory::info().1; }
+
+    /// Pinned memory has one address for both sides.
+    fn cudaHostGetDevicePointer(at: *mut Handle, address: Handle, _: c_uint) { *at = address; }
 }
 
 unsafe extern "C" {
@@ -35,7 +35,7 @@ unsafe extern "C" {
     fn free(address: Handle);
 }
 
-/// Pinned memory is memory.
+/// Pinned memory is ordinary memory here.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaHostAlloc(at: *mut Handle, size: usize, _: c_uint) -> Code {
     let Some(size) = size.max(1).checked_next_multiple_of(4096) else { return code::fail(OUT_OF_MEMORY) };
@@ -63,17 +63,6 @@ pub(crate) unsafe extern "C" fn cudaFreeHost(address: Handle) -> Code {
     SUCCESS
 }
 
-/// Pinned memory has one address for both.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaHostGetDevicePointer(
-    at: *mut Handle,
-    address: Handle,
-    _: c_uint,
-) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, address) }
-}
-
 /// What kind of memory an address is: 0 not CUDA's, 2 the card's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaPointerGetAttributes(at: *mut c_int, address: *const c_void) -> Code {
@@ -99,7 +88,7 @@ pub(crate) unsafe extern "C" fn cudaMemcpy(to: Handle, from: *const c_void, coun
     unsafe { copy::copy(to, from, count) }
 }
 
-/// A copy, done at once as well.
+/// A copy, also done at once.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaMemcpyAsync(
     to: Handle,
@@ -110,10 +99,4 @@ pub(crate) unsafe extern "C" fn cudaMemcpyAsync(
 ) -> Code {
     // SAFETY: the caller's ranges.
     unsafe { copy::copy(to, from, count) }
-}
-
-/// A copy between cards, of which there is one.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudaMemcpyPeerAsync() -> Code {
-    SUCCESS
 }

@@ -4,7 +4,7 @@
 use maud::{Markup, PreEscaped, display, html};
 use oomph_diagnose::message::Log;
 use oomph_diagnose::place::Line;
-use oomph_diagnose::results::explain::{DeviceResult, Explained};
+use oomph_diagnose::results::explain::{DeviceResult, Explained, FileResult};
 
 use super::message::message;
 use super::printed::printed;
@@ -15,11 +15,12 @@ use crate::{recording, settings};
 
 /// The card of what was explained: a part for each device, process or text. `code` gives the text of a line of source,
 /// where it can be read.
-pub fn card(results: &[Explained], code: &dyn Fn(&Line) -> Option<String>) -> String {
+pub fn card(files: &[FileResult], code: &dyn Fn(&Line) -> Option<String>) -> String {
+    let results: Vec<&Explained> = files.iter().flat_map(|file| &file.results).collect();
     let markup = html! {
         div.oomph-card role="group" aria-label="oomph" {
             style { (PreEscaped(style::card())) }
-            @for result in results {
+            @for result in &results {
                 @match result {
                     Explained::Device(result) => { (device(result, code)) }
                     Explained::Process(result) => { (message(result.log.as_ref().unwrap_or(&Log::default()))) }

@@ -15,7 +15,7 @@ mod timeline;
 mod verdict;
 
 use maud::{Markup, PreEscaped, html};
-use oomph_diagnose::results::explain::{DeviceResult, Explained};
+use oomph_diagnose::results::explain::{DeviceResult, Explained, FileResult};
 use oomph_trace::Bytes;
 pub use plan::plan;
 
@@ -32,8 +32,9 @@ const PATTERNS: &str = include_str!("patterns.svg");
 
 /// The page of what was explained: one section for each device. `None` where there is no device: a message alone, or a
 /// process that used no GPU, has nothing to draw.
-pub fn page(results: &[Explained]) -> Option<String> {
-    let devices: Vec<&DeviceResult> = results.iter().filter_map(Explained::device).collect();
+pub fn page(files: &[FileResult]) -> Option<String> {
+    let results = files.iter().flat_map(|file| &file.results);
+    let devices: Vec<&DeviceResult> = results.filter_map(Explained::device).collect();
     let title = crate::verdict::headline(devices.first()?);
     let number = |result: &DeviceResult| result.recording.trace().device;
     let body = html! {

@@ -16,8 +16,7 @@ mod run;
 mod status;
 mod tune;
 
-use oomph_diagnose::results::explain::Explained as Found;
-use oomph_diagnose::results::explain::ProcessResult;
+use oomph_diagnose::results::explain::{Explained as Found, FileResult, ProcessResult};
 use oomph_diagnose::rules::RuleInfo;
 use schemars::JsonSchema;
 pub use serde::Serialize;
@@ -43,6 +42,11 @@ pub enum Explained {
     Device(Box<Explain>),
     /// Of a log, a message, or a process that used no GPU.
     Message(Message),
+}
+
+/// `oomph explain --json`: everything explained.
+pub fn files(files: &[FileResult]) -> String {
+    document(files.iter().flat_map(|file| &file.results).map(explained).collect())
 }
 
 /// One thing explained.

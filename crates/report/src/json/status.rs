@@ -1,8 +1,9 @@
 //! `oomph status --json`.
 
-use oomph_diagnose::results::status::{self as found, Cgroup, Gpus, Ram, RecordedDevice, Space, TorchMemory};
+use oomph_diagnose::results::status::{self as found, Gpus, Ram, RecordedDevice, Space, TorchMemory};
 use oomph_engine::torch::variables::Obeyed;
 use oomph_trace::Bytes;
+use oomph_trace::cgroup::Cgroup;
 
 use super::SCHEMA;
 

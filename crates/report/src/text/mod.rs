@@ -12,8 +12,22 @@ pub mod run;
 pub mod status;
 pub mod tune;
 
-use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::results::explain::{Explained, FileResult};
 pub use report::Colour;
+
+/// Everything explained, each file under its name where there are several.
+pub fn files(files: &[FileResult], colour: Colour) -> String {
+    let all = |results: &[Explained]| {
+        results.iter().map(|result| explained(result, colour)).collect::<Vec<String>>().join("\n")
+    };
+    match files {
+        [file] => all(&file.results),
+        files => {
+            let named = |file: &FileResult| format!("{}\n\n{}", file.name, all(&file.results));
+            files.iter().map(named).collect::<Vec<String>>().join("\n")
+        }
+    }
+}
 
 /// One thing explained.
 pub fn explained(result: &Explained, colour: Colour) -> String {

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::results::explain::{Explained, FileResult};
 use oomph_diagnose::tune::evaluate_shortlist;
 use oomph_engine::recording::Known;
 use oomph_trace::{Frame, Snapshot, read_snapshot};
@@ -31,8 +31,12 @@ pub(crate) fn results(snapshot: &Snapshot) -> Vec<Explained> {
     Explained::snapshot(snapshot.clone(), Known::default(), &evaluate_shortlist)
 }
 
+pub(crate) fn file(results: Vec<Explained>) -> FileResult {
+    FileResult { name: "snapshot.pickle".to_owned(), results }
+}
+
 pub(crate) fn page(snapshot: &Snapshot) -> String {
-    oomph_report::html::page(&results(snapshot)).unwrap()
+    oomph_report::html::page(&[file(results(snapshot))]).unwrap()
 }
 
 /// The bytes of each part of each bar, and what they are to add up to.

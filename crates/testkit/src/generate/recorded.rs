@@ -4,8 +4,8 @@ use oomph_engine::simulated::SimulatedDevice;
 use oomph_engine::torch::Torch;
 use oomph_engine::torch::profile::Version;
 use oomph_trace::sidecar::{
-    Card, Classed, Exception, Framework, Identity, Mark, MarkKind, Process, SeenFrame, SeenOom, Sidecar,
-    Span, Stats, StorageClass, Versions, Why,
+    Card, ClassSample, Exception, Framework, Identity, Link, Mark, MarkKind, Process, SeenFrame, SeenOom,
+    Sidecar, Span, Stats, StorageClass, Versions, Why,
 };
 use oomph_trace::{Bytes, Event};
 
@@ -82,7 +82,7 @@ impl Recorded {
             return;
         }
         *time_us += 1;
-        let entry = |(live, class): (Live, StorageClass)| Classed {
+        let entry = |(live, class): (Live, StorageClass)| ClassSample {
             time_us: *time_us,
             device: 0,
             addr: live.addr,
@@ -112,10 +112,14 @@ impl Recorded {
         });
         self.sidecar.exception = Some(Exception {
             class: Some("torch.OutOfMemoryError".to_owned()),
-            text: Some(text),
+            text: Some(text.clone()),
             traceback: None,
             uncaught: true,
             oom: true,
+            chain: vec![Link {
+                classes: vec!["torch.OutOfMemoryError".to_owned(), "RuntimeError".to_owned()],
+                text,
+            }],
         });
     }
 

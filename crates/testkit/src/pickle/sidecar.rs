@@ -1,7 +1,9 @@
 //! A sidecar as the dictionary that oomph's recorder writes.
 
 use oomph_trace::Bytes;
-use oomph_trace::sidecar::{Card, Exception, Framework, Host, MarkKind, SeenOom, Sidecar, StorageClass, Why};
+use oomph_trace::sidecar::{
+    Card, Exception, Framework, Host, Link, MarkKind, SeenOom, Sidecar, StorageClass, Why,
+};
 
 use super::Tree;
 
@@ -149,12 +151,17 @@ fn host(host: &Host) -> Tree {
 }
 
 fn exception(exception: &Exception) -> Tree {
+    let link = |link: &Link| {
+        let classes = Tree::list(link.classes.iter().map(Tree::text));
+        Tree::dict([("classes", classes), ("text", Tree::text(&link.text))])
+    };
     Tree::dict([
         ("type", text(&exception.class)),
         ("text", text(&exception.text)),
         ("traceback", text(&exception.traceback)),
         ("uncaught", Tree::Bool(exception.uncaught)),
         ("oom", Tree::Bool(exception.oom)),
+        ("chain", Tree::list(exception.chain.iter().map(link))),
     ])
 }
 

@@ -1,6 +1,7 @@
 //! The rules of the design that can be checked by reading the repository's files.
 
 mod code;
+mod order;
 mod rules;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use code::code_only;
+pub use order::*;
 pub use rules::*;
 
 /// A file of the repository.

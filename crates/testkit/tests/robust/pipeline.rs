@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oomph_diagnose::results::explain::{DeviceResult, Explained, ProcessResult};
+use oomph_diagnose::results::explain::{DeviceResult, Explained, FileResult, ProcessResult};
 use oomph_diagnose::results::replay::ReplayResult;
 use oomph_diagnose::results::tune::TuneResult;
 use oomph_diagnose::tune::{Search, best, evaluate_shortlist};
@@ -42,7 +42,10 @@ fn device(recording: Recording) {
     let explained = Explained::Device(Box::new(explained));
     assert!(!text::explained(&explained, Colour::Off).is_empty());
     assert!(!json::document(vec![json::explained(&explained)]).is_empty());
-    assert!(html::page(&[explained]).is_some_and(|page| !page.is_empty()));
+    assert!(
+        html::page(&[FileResult { name: String::new(), results: vec![explained] }])
+            .is_some_and(|page| !page.is_empty())
+    );
 
     let search = Search::new(&recording, None);
     let candidates = settings(&recording).iter().map(|options| search.evaluate(options)).collect::<Vec<_>>();

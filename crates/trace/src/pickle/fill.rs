@@ -6,13 +6,13 @@ use super::runs::Runs;
 use super::state::State;
 use super::value::{Kind, NO_SLOT, Object, Value};
 
-const NO_LIST: &str = "something is appended to what is no list";
-const NO_DICT: &str = "an item is set in what is no dict";
+const NO_LIST: &str = "something is appended to a value that is not a list";
+const NO_DICT: &str = "an item is set in a value that is not a dict";
 
 impl<S: Shapes> State<S> {
-    /// An empty list, a MARK, and then `bytes`, which begin with a memo reference. Where they are a run of
-    /// references and an APPENDS known from another list, this list becomes the same record; where they are
-    /// such a run but unknown, it is remembered. Tells how many bytes were made sense of.
+    /// Reads `bytes` that follow an empty list and a MARK and begin with a memo reference. If they are a run of
+    /// references and an APPENDS that another list had, this list becomes the same record. If the run is unknown, it is
+    /// remembered. Returns how many bytes were used.
     pub(super) fn list_of_references(&mut self, bytes: &[u8]) -> usize {
         let start = self.stack.len();
         if let Some((len, record)) = self.runs.find(bytes)
@@ -30,7 +30,7 @@ impl<S: Shapes> State<S> {
                 Some([op::APPENDS, ..]) => break,
                 _ => return pos,
             };
-            // Errors are left to the opcode's own turn.
+            // The error comes up again when the opcode is run by itself.
             if self.get(slot).is_err() {
                 return pos;
             }
@@ -148,7 +148,7 @@ impl<S: Shapes> State<S> {
         if slot != NO_SLOT {
             self.heap.memo.patch_record(slot, record);
         }
-        // Truncating first leaves nothing to be moved.
+        // After truncating, nothing has to be moved.
         self.stack.truncate(place);
         self.stack.push(Value::Record(record, slot));
     }

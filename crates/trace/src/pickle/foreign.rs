@@ -1,4 +1,4 @@
-//! Files people hand in by mistake, told by their first bytes.
+//! Files that people give by mistake, recognised by their first bytes.
 
 use crate::error::ReadError;
 
@@ -28,7 +28,7 @@ const KINDS: [(&[u8], &str); 10] = [
 const JSON: &str = "the file is JSON, perhaps a profiler's trace: \
     give the .pickle written by torch.cuda.memory._dump_snapshot";
 
-/// What the unpacked file is, seen that it does not begin like a pickle.
+/// What an unpacked file is that does not begin like a pickle.
 pub(super) fn explain(start: &[u8]) -> ReadError {
     let text = start.trim_ascii_start();
     match KINDS.iter().find(|(magic, _)| start.starts_with(magic) || text.starts_with(magic)) {

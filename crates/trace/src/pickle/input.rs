@@ -5,10 +5,10 @@ use std::io::{ErrorKind, Read};
 use super::source::Source;
 use crate::error::ReadError;
 
-/// How much of the file is looked at at once: it stays in the processor's cache.
+/// How much of the file is in memory at once: small enough for the processor's cache.
 const WINDOW: usize = 256 << 10;
 
-/// How many bytes can be looked at beyond the file's end, so that an opcode and its operand need one check.
+/// How many bytes can be read beyond the file's end, so that an opcode and its operand need one check.
 pub(super) const MARGIN: usize = 16;
 
 /// The part of the file that is being read.
@@ -22,7 +22,7 @@ pub(super) struct Input<R: Read> {
     /// How many bytes of the file lie before the window.
     before: u64,
     exhausted: bool,
-    /// Whether the packed file broke off.
+    /// Whether the packed file is cut off.
     cut: bool,
 }
 
@@ -43,7 +43,7 @@ impl<R: Read> Input<R> {
         &self.window[self.pos..self.end]
     }
 
-    /// The bytes that lie in the window and [`MARGIN`] more, which mean nothing.
+    /// The bytes in the window, and [`MARGIN`] more without meaning.
     pub(super) fn ahead_and_margin(&self) -> &[u8] {
         &self.window[self.pos..self.end + MARGIN]
     }
@@ -58,7 +58,7 @@ impl<R: Read> Input<R> {
         self.pos = self.end.min(self.pos + count);
     }
 
-    /// How many bytes of the file as it is stored were read.
+    /// How many bytes of the stored file were read.
     pub(super) fn stored(&self) -> u64 {
         self.source.stored()
     }
@@ -68,7 +68,7 @@ impl<R: Read> Input<R> {
         self.exhausted
     }
 
-    /// Slides the window on, so that it begins with the next byte and is full unless the file ends.
+    /// Moves the window, so that it begins with the next byte and is full unless the file ends.
     pub(super) fn slide(&mut self) -> Result<(), ReadError> {
         self.window.copy_within(self.pos..self.end, 0);
         self.before += self.pos as u64;
@@ -90,7 +90,7 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    /// Reads a packed file to the end of its window, so that its checksum is looked at.
+    /// Reads a packed file to its end, so that its checksum is checked.
     pub(super) fn finish(&mut self) -> Result<(), ReadError> {
         if self.source.is_packed() {
             self.slide()?;

@@ -10,20 +10,20 @@ use super::{Shapes, foreign, opcode as op};
 use crate::error::ReadError;
 use crate::text::Texts;
 
-/// How many values of 16 bytes a file may hold however small it is: 64 MiB.
+/// How many values of 16 bytes every file may hold: 64 MiB.
 const BASE: u64 = 4 << 20;
-/// How many values more each byte of the file as it is stored may hold. A plain file stays far below;
-/// packed snapshots need about one, bombs hundreds.
+/// How many more values each byte of the stored file may hold. A plain file stays far below that; packed snapshots need
+/// about one, bombs hundreds.
 const PER_STORED_BYTE: u64 = 32;
 
-/// What a pickle was found to hold.
+/// What a pickle holds.
 pub(crate) struct Outcome<S: Shapes> {
     pub(crate) value: Value<S::Record>,
     pub(crate) heap: Heap<S::Record>,
     pub(crate) shapes: S,
 }
 
-/// Reads one pickle. `texts` may hold words the layer above knows by their number.
+/// Reads one pickle. `texts` may hold words that the layer above knows by number.
 pub(crate) fn read<S: Shapes>(input: impl Read, texts: Texts, shapes: S) -> Result<Outcome<S>, ReadError> {
     let mut machine =
         Machine { input: Input::open(input)?, state: State::new(texts, shapes), long_text: Vec::new() };
@@ -37,7 +37,7 @@ pub(crate) fn read<S: Shapes>(input: impl Read, texts: Texts, shapes: S) -> Resu
 struct Machine<R: Read, S: Shapes> {
     input: Input<R>,
     state: State<S>,
-    /// A text that did not lie in the window as a whole, as far as it has arrived.
+    /// The part that has arrived of a text that does not lie in the window as a whole.
     long_text: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl<R: Read, S: Shapes> Machine<R, S> {
 
     fn run(&mut self) -> Result<Value<S::Record>, ReadError> {
         loop {
-            // Near the window's end the opcodes are run up to the last that lies in it as a whole.
+            // Near the window's end only those opcodes are run that lie in it as a whole.
             let spare = if self.input.exhausted() { 0 } else { MARGIN };
             let (count, pause) = run(&mut self.state, self.input.ahead_and_margin(), spare);
             self.input.skip(count);
@@ -75,7 +75,7 @@ impl<R: Read, S: Shapes> Machine<R, S> {
         }
     }
 
-    /// Slides the window on, unless what is held is out of all proportion to what was read.
+    /// Moves the window, unless too much is held for what was read.
     fn slide(&mut self) -> Result<(), ReadError> {
         let at = self.input.at();
         if let Some(what) = self.state.overfull() {
@@ -96,7 +96,7 @@ impl<R: Read, S: Shapes> Machine<R, S> {
         Ok(())
     }
 
-    /// Takes `len` bytes as they arrive: a length is a claim, and nothing is reserved for it.
+    /// Takes `len` bytes as they arrive. A length is only a claim, so nothing is reserved for it.
     fn pieces(
         &mut self,
         mut len: u64,

@@ -1,7 +1,7 @@
 //! The memo: what the pickle refers back to.
 //!
-//! Every text, list and dict of a pickle gets a slot, few are ever read again, and a snapshot has several
-//! million. A slot therefore takes five bytes instead of a value's sixteen.
+//! Every text, list and dict of a pickle gets a slot; a snapshot has several million, and few are ever read again. So a
+//! slot takes five bytes instead of the sixteen of a value.
 
 use super::value::{Kind, NO_SLOT, Value};
 use crate::text::TextId;
@@ -20,14 +20,14 @@ pub(crate) const MAX_KIND: u8 = 16;
 /// How far an index may run ahead of the number of puts. Picklers count up from 0 or 1.
 const SLACK: u32 = 1 << 16;
 
-/// Values by slot. A slot is written once and from then on only patched, when a container changes its form;
-/// that is what lets a container's value name its slot.
+/// Values by slot. A slot is written once; later it only follows its container when that changes its form. So a
+/// container's value can name its slot.
 #[derive(Debug)]
 pub(super) struct Memo<R> {
-    /// What each slot holds, `Tag` as a number; from [`RECORD`] on a record's kind.
+    /// What each slot holds: one of the numbers below. From [`RECORD`] on it is a record's kind.
     tags: Vec<u8>,
     ids: Vec<u32>,
-    /// Values that do not fit.
+    /// Values that do not fit into five bytes.
     wide: Vec<Value<R>>,
     /// How many slots are in use.
     puts: u32,
@@ -88,8 +88,8 @@ impl<R: Pack> Memo<R> {
         })
     }
 
-    /// Pushes what lies in a slot onto `stack`. Values are made where they will lie: copying one that was
-    /// just made stalls the processor.
+    /// Pushes what lies in a slot onto `stack`. Values are made in their final place: copying one right after it was
+    /// made stalls the processor.
     #[inline(always)]
     pub(super) fn push(&self, slot: u32, stack: &mut Vec<Value<R>>) -> Result<(), &'static str> {
         let (Some(&id), Some(&tag)) = (self.ids.get(slot as usize), self.tags.get(slot as usize)) else {
@@ -103,7 +103,7 @@ impl<R: Pack> Memo<R> {
         Ok(())
     }
 
-    /// Puts an empty container into the next slot, and tells which that is.
+    /// Puts an empty container into the next slot and returns that slot.
     #[inline]
     pub(super) fn put_empty(&mut self, kind: Kind) -> Result<u32, &'static str> {
         let slot = self.puts;
@@ -146,7 +146,7 @@ impl<R: Pack> Memo<R> {
         }
     }
 
-    /// Puts the record a container has become into its slot.
+    /// Puts the record that a container has become into its slot.
     #[inline]
     pub(super) fn patch_record(&mut self, slot: u32, record: R) {
         let index = slot as usize;

@@ -1,32 +1,22 @@
-//! Pickles as plain values: a machine for the opcodes that build data, and for no others. Nothing is executed.
+//! Pickles as plain values: a machine for those opcodes that build data. Nothing is executed.
 //!
-//! The machine knows nothing of snapshots. Whenever a container has been filled it asks [`Shapes`] whether
-//! the layer above would rather keep it as a compact record, and puts that in the container's place; a
-//! million events therefore never exist as a million dicts.
+//! The machine knows nothing about snapshots. When a container has been filled, it asks [`Shapes`] whether the layer
+//! above prefers a compact record, and puts that in the container's place. So a million events never exist as a million
+//! dicts.
 //!
-//! Memory: at most about 100 bytes per byte read from a plain file, and for a packed one at most what
-//! `machine::BASE` and `machine::PER_STORED_BYTE` allow, so that a decompression bomb is refused.
+//! Memory: at most about 100 bytes per byte of a plain file; for a packed one at most what `machine::BASE` and
+//! `machine::PER_STORED_BYTE` allow, so that a decompression bomb is refused.
 
 mod fill;
-
 mod foreign;
-
 mod input;
-
 mod machine;
-
 mod memo;
-
 mod opcode;
-
 mod runs;
-
 mod source;
-
 mod state;
-
 mod step;
-
 mod value;
 
 pub(crate) use machine::{Outcome, read};
@@ -36,13 +26,13 @@ pub(crate) use value::{Heap, Kind, NO_SLOT, Object, Value};
 
 /// What the layer above makes of filled containers.
 pub(crate) trait Shapes {
-    /// What it keeps instead of a container; small, the contents live with the implementor.
+    /// What it keeps instead of a container. It is small; the contents are in the implementor.
     type Record: Pack;
 
     /// A tuple was made of `items`. `None`: keep it as it is.
     fn tuple(&mut self, items: &[Value<Self::Record>]) -> Option<Self::Record>;
 
-    /// An empty list was filled with `items`, which are at least one. `None`: keep it as it is.
+    /// An empty list was filled with `items`, at least one. `None`: keep it as it is.
     fn list(&mut self, items: &[Value<Self::Record>]) -> Option<Self::Record>;
 
     /// An empty dict was filled with `items`: key, value, key, value. `None`: keep it as it is.
@@ -55,10 +45,10 @@ pub(crate) trait Shapes {
     /// Whether an equal list may be the same record, because it will not change.
     fn shareable(&self, record: Self::Record) -> bool;
 
-    /// A list that became `record` gets further items: what it is with them. `None`: ask [`Shapes::thaw`].
+    /// A list that became `record` gets further items: the record with them. `None`: ask [`Shapes::thaw`].
     fn extend(&mut self, record: Self::Record, items: &[Value<Self::Record>]) -> Option<Self::Record>;
 
-    /// A list that became `record` is to be a list again: gives its items. `None`: it never was a list.
+    /// The items of a list that became `record` and has to be a list again. `None`: it never was a list.
     fn thaw(&self, record: Self::Record) -> Option<Vec<Value<Self::Record>>>;
 
     /// A dict that became `record` gets further items. `None`: it never was a dict.
@@ -72,6 +62,6 @@ pub(crate) trait Shapes {
     /// How much its records hold, counted in values of 16 bytes.
     fn held(&self) -> u64;
 
-    /// What there is too much of for 32-bit numbers, if anything.
+    /// What there are too many of for 32-bit numbers, if anything.
     fn overfull(&self) -> Option<&'static str>;
 }

@@ -51,7 +51,7 @@ pub(super) const MEMOIZE: u8 = 0x94;
 pub(super) const BINGET: u8 = b'h';
 pub(super) const LONG_BINGET: u8 = b'j';
 
-/// The name of an opcode that calls or imports something, or asks the program that loads it for an object.
+/// The name of an opcode that calls or imports something, or asks the loading program for an object.
 pub(super) fn runs_code(opcode: u8) -> Option<&'static str> {
     Some(match opcode {
         b'c' => "GLOBAL",

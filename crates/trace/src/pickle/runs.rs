@@ -1,11 +1,11 @@
 //! Recognising lists that were read before.
 //!
-//! A stack is pickled as a MARK, a long run of memo references and an APPENDS, and the same stack as the
-//! same bytes again, a hundred thousand times. The memo is written once, so the same bytes mean the same
-//! list: comparing them with a run seen before is many times faster than following each reference.
+//! A stack is pickled as a MARK, a long run of memo references and an APPENDS. The same stack is the same bytes, a
+//! hundred thousand times. A memo slot never changes its meaning, so the same bytes mean the same list: comparing them
+//! with a run seen before is many times faster than following each reference.
 //!
-//! Where a run ends is known only after looking at all of it, so it cannot be found by a hash. It is found
-//! by a trie that looks only at the bytes in which known runs differ, and then compared as a whole.
+//! A hash cannot find a run, since where it ends is known only after reading all of it. A trie finds it, which looks
+//! only at the bytes in which known runs differ; then the run is compared as a whole.
 
 use rustc_hash::FxHashMap;
 
@@ -39,7 +39,7 @@ struct Run<R> {
     record: R,
 }
 
-/// A place in which runs differ that are equal before it.
+/// A place where runs differ that are equal up to it.
 #[derive(Clone, Copy, Debug)]
 struct Fork {
     offset: usize,
@@ -91,7 +91,7 @@ impl<R: Copy> Runs<R> {
         self.insert(run, bytes, offset, other[offset], head);
     }
 
-    /// Follows the forks by the bytes, to the run that might be theirs.
+    /// Follows the forks by the bytes, to the only run that can match.
     fn nearest(&self, bytes: &[u8]) -> Option<u32> {
         let mut way = *self.roots.get(&head(bytes)?)?;
         loop {
@@ -105,7 +105,7 @@ impl<R: Copy> Runs<R> {
         }
     }
 
-    /// Like [`Runs::nearest`], but where the way ends any run beyond will do.
+    /// Like [`Runs::nearest`], but where the way ends, any run beyond it is good enough.
     fn closest(&self, bytes: &[u8]) -> Option<u32> {
         let mut way = *self.roots.get(&head(bytes)?)?;
         loop {
@@ -123,7 +123,7 @@ impl<R: Copy> Runs<R> {
         }
     }
 
-    /// Adds a way to `run`, which first differs from its closest run at `offset`, where that has `theirs`.
+    /// Adds a way to `run`. It first differs from its closest run at `offset`, where that run has the byte `theirs`.
     fn insert(&mut self, run: u32, bytes: &[u8], offset: usize, theirs: u8, head: (u64, u64)) {
         let mut from = None;
         let mut way = self.roots.get(&head).copied();

@@ -1,16 +1,16 @@
-//! The bytes of a file, unpacked where it is packed.
+//! The bytes of a file, unpacked if it is packed.
 
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// A file's first bytes and the rest of it, with a count of what was read.
-pub(crate) struct Stored<R> {
+/// A file that counts the bytes that were read. Its first bytes were read before and come again.
+pub(crate) struct CountedFile<R> {
     bytes: Chain<Cursor<Vec<u8>>, R>,
     count: u64,
 }
 
-impl<R: Read> Read for Stored<R> {
+impl<R: Read> Read for CountedFile<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.bytes.read(into)?;
         self.count += count as u64;
@@ -20,9 +20,9 @@ impl<R: Read> Read for Stored<R> {
 
 /// A file that is plain or packed with gzip or zstd.
 pub(crate) enum Source<R: Read> {
-    Plain(Stored<R>),
-    Gzip(Box<MultiGzDecoder<BufReader<Stored<R>>>>),
-    Zstd(Box<zstd::Decoder<'static, BufReader<Stored<R>>>>),
+    Plain(CountedFile<R>),
+    Gzip(Box<MultiGzDecoder<BufReader<CountedFile<R>>>>),
+    Zstd(Box<zstd::Decoder<'static, BufReader<CountedFile<R>>>>),
 }
 
 const GZIP: &[u8] = b"\x1f\x8b";
@@ -37,7 +37,7 @@ impl<R: Read> Source<R> {
         (&mut input).take(ZSTD.len() as u64).read_to_end(&mut start)?;
         let gzip = start.starts_with(GZIP);
         let zstd = start.starts_with(ZSTD);
-        let stored = Stored { bytes: Cursor::new(start).chain(input), count: 0 };
+        let stored = CountedFile { bytes: Cursor::new(start).chain(input), count: 0 };
         Ok(if gzip {
             Source::Gzip(Box::new(MultiGzDecoder::new(BufReader::with_capacity(CHUNK, stored))))
         } else if zstd {
@@ -48,7 +48,7 @@ impl<R: Read> Source<R> {
         })
     }
 
-    /// How many bytes of the file, as it is stored, were read so far.
+    /// How many bytes of the stored file were read so far.
     pub(super) fn stored(&self) -> u64 {
         match self {
             Source::Plain(stored) => stored.count,
@@ -57,7 +57,7 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Whether the file carries a checksum at its end that only reading to the end would check.
+    /// Whether the file is packed, so that a checksum follows at its end.
     pub(super) fn is_packed(&self) -> bool {
         !matches!(self, Source::Plain(_))
     }

@@ -8,7 +8,7 @@ use crate::text::{TextId, Texts};
 
 /// The state of a machine between two opcodes.
 ///
-/// Errors say what is wrong; where, only the caller knows.
+/// Errors say what is wrong; only the caller knows where.
 pub(super) struct State<S: Shapes> {
     pub(super) stack: Vec<Value<S::Record>>,
     /// How high the stack was at each open MARK.
@@ -16,7 +16,7 @@ pub(super) struct State<S: Shapes> {
     pub(super) heap: Heap<S::Record>,
     pub(super) shapes: S,
     pub(super) runs: Runs<S::Record>,
-    /// Texts of up to seven bytes lately seen: every event repeats some. By the text's [`short_key`].
+    /// Recent texts of up to seven bytes, by their [`short_key`]: every event repeats some.
     short_texts: [(u64, TextId); 64],
 }
 
@@ -38,13 +38,13 @@ impl<S: Shapes> State<S> {
         self.stack.push(value);
     }
 
-    /// Pushes a text, whatever its length. What is no UTF-8 in it is replaced.
+    /// Pushes a text of any length. Bytes that are not UTF-8 are replaced.
     pub(super) fn push_text(&mut self, text: &[u8]) {
         let id = self.heap.texts.intern(&String::from_utf8_lossy(text));
         self.stack.push(Value::Text(id));
     }
 
-    /// Pushes a text that is likely to be a short one seen before.
+    /// Pushes a text that is probably short and was seen before.
     #[inline]
     pub(super) fn push_short_text(&mut self, text: &[u8]) {
         if text.len() > 7 {
@@ -59,7 +59,7 @@ impl<S: Shapes> State<S> {
         self.stack.push(Value::Text(self.short_texts[place].1));
     }
 
-    /// Opens a mark; `bytes` is what follows. Tells how many of them it made sense of.
+    /// Opens a mark; `bytes` follow it. Returns how many of them were used.
     #[inline]
     pub(super) fn mark(&mut self, bytes: &[u8]) -> usize {
         if let (Some(Value::Empty(Kind::List, _)), Some(&(op::BINGET | op::LONG_BINGET))) =
@@ -81,7 +81,7 @@ impl<S: Shapes> State<S> {
         self.marks.push(start);
     }
 
-    /// How high the stack was at the last MARK, which is taken away.
+    /// Takes the last MARK away and returns how high the stack was there.
     #[inline]
     pub(super) fn unmark(&mut self) -> Result<usize, &'static str> {
         self.marks.pop().ok_or("a mark is missing")
@@ -180,13 +180,13 @@ impl<S: Shapes> State<S> {
         (self.stack.len() + self.marks.len()) as u64 + self.heap.held() + self.shapes.held()
     }
 
-    /// What there is too much of for 32-bit numbers, if anything.
+    /// What there are too many of for 32-bit numbers, if anything.
     pub(super) fn overfull(&self) -> Option<&'static str> {
         self.heap.overfull().or_else(|| self.shapes.overfull())
     }
 }
 
-/// A text of up to seven bytes and its length as one number, which is 0 only for the empty text.
+/// A text of up to seven bytes and its length as one number. Only the empty text gives 0.
 #[inline]
 fn short_key(text: &[u8]) -> u64 {
     text.iter().rev().fold(0, |key, &byte| key << 8 | u64::from(byte)) << 8 | text.len() as u64

@@ -14,18 +14,18 @@ pub(super) enum Pause<R> {
     Cut,
     /// A text of this length comes next; its opcode has been passed.
     Text(u64),
-    /// So many bytes nobody needs come next; their opcode has been passed.
+    /// This many bytes come next that are not needed; their opcode has been passed.
     Bytes(u64),
     /// The pickle ends with this value.
     Stop(Value<R>),
     /// The next opcode makes no sense here.
     Fail(&'static str),
-    /// The next opcode is refused or is none.
+    /// The next byte is not an opcode, or is one that is refused.
     Unknown(u8),
 }
 
-/// Runs the opcodes at the start of `bytes`, whose last [`MARGIN`] bytes are no part of the file, as long as
-/// at least `spare` bytes of the file lie ahead. Tells how many bytes were passed.
+/// Runs the opcodes at the start of `bytes` as long as at least `spare` bytes of the file lie ahead. The last
+/// [`MARGIN`] of `bytes` do not belong to the file. Returns how many bytes were passed.
 pub(super) fn run<S: Shapes>(state: &mut State<S>, bytes: &[u8], spare: usize) -> (usize, Pause<S::Record>) {
     let end = bytes.len() - MARGIN;
     let mut pos = 0;
@@ -33,7 +33,7 @@ pub(super) fn run<S: Shapes>(state: &mut State<S>, bytes: &[u8], spare: usize) -
         let Some(ahead) = bytes.get(pos..pos + MARGIN).and_then(|ahead| ahead.first_chunk::<MARGIN>()) else {
             return (pos, Pause::More);
         };
-        // Away from the window's end, sequences of opcodes that every event has are run as one.
+        // If the window's end is far enough, sequences of opcodes that every event has are run as one.
         let roomy = pos + MARGIN <= end;
         if !roomy {
             if pos >= end || end - pos < spare {

@@ -3,7 +3,7 @@
 use super::memo::{Memo, Pack};
 use crate::text::{TextId, Texts};
 
-/// "Has no memo slot."
+/// Stands for: has no memo slot.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
 
 /// What an empty container will be.
@@ -15,8 +15,8 @@ pub(crate) enum Kind {
 
 /// One value on the machine's stack, in its memo or in a container: 16 bytes.
 ///
-/// Containers that may still change know the memo slot through which the pickle refers to them. That slot
-/// is the authority: see [`Heap::current`].
+/// Containers that may still change know the memo slot through which the pickle refers to them. What counts is the
+/// value in that slot: see [`Heap::current`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value<R> {
     /// `None`.
@@ -29,13 +29,13 @@ pub(crate) enum Value<R> {
     Big(u64),
     Float(f64),
     Text(TextId),
-    /// A container nothing was put into so far, and its memo slot.
+    /// A container that is still empty, and its memo slot.
     Empty(Kind, u32),
     /// The index of an [`Object`].
     List(u32),
     Dict(u32),
     Tuple(u32),
-    /// What became of a container, and its memo slot.
+    /// The record that a container became, and its memo slot.
     Record(R, u32),
 }
 
@@ -49,7 +49,7 @@ impl<R: Copy> Value<R> {
         }
     }
 
-    /// The same value with another memo slot, where it has one at all.
+    /// The same value with another memo slot, if values of its kind have one.
     #[inline]
     pub(crate) fn with_slot(self, slot: u32) -> Value<R> {
         match self {
@@ -87,10 +87,10 @@ pub(crate) enum Object<R> {
     /// Key, value, key, value.
     Dict(Vec<Value<R>>),
     Tuple(Vec<Value<R>>),
-    /// Was made a record when it was used. It can no longer change: re-making it after every change would
+    /// Became a record when it was used. It cannot change any more: making the record again after every change would
     /// take quadratic time and memory.
     Frozen(R),
-    /// Was consumed. Consuming it again would let a small file name one large container many times.
+    /// Was consumed. If it could be consumed again, a small file could name one large container many times.
     Taken,
 }
 
@@ -145,7 +145,7 @@ impl<R: Pack> Heap<R> {
         }
     }
 
-    /// What has become of a container since this copy of its value was made.
+    /// The current form of a container, which may have changed since this copy of its value was made.
     #[inline]
     pub(crate) fn current(&self, value: Value<R>) -> Value<R> {
         match value.slot() {
@@ -160,7 +160,7 @@ impl<R: Pack> Heap<R> {
         self.held + self.memo.held() + texts
     }
 
-    /// What there is too much of for 32-bit numbers, if anything.
+    /// What there are too many of for 32-bit numbers, if anything.
     pub(crate) fn overfull(&self) -> Option<&'static str> {
         let limit = 1 << 31;
         [(self.objects.len(), "containers"), (self.memo.len(), "memo slots"), (self.texts.len(), "texts")]

@@ -1,27 +1,16 @@
 //! From plain values, wherever they come from, to a [`Sidecar`].
 
-use super::{
-    Card, Classed, Exception, Framework, Host, HostSample, Identity, Mark, MarkKind, Process, SeenFrame,
-    SeenOom, Sidecar, Span, Stats, StorageClass, Variables, Versions, Why,
-};
+use super::Sidecar;
+use crate::cgroup::{self, Cgroup};
 use crate::units::{Addr, Bytes};
 
-/// Texts of one sidecar are this long together; what comes after counts as absent. A file may name one text many times.
+/// Texts of one sidecar are this long together; what comes after counts as missing. A file may name one text many
+/// times.
 const TEXTS: usize = 4 << 20;
-/// No machine has more cards.
-const CARDS: usize = 256;
-/// Processes looked at on one card.
-const PROCESSES: usize = 256;
-/// Failures looked at.
-const OOMS: usize = 256;
-/// Frames looked at of one stack.
-const FRAMES: usize = 256;
-/// Words of a command line looked at.
-const WORDS: usize = 4096;
 /// No device has more, and sums of such numbers do not overflow.
-const MOST: u64 = 1 << 56;
+const MOST_BYTES: u64 = 1 << 56;
 
-/// A plain value as the reader of a sidecar asks for it: of a pickle, or of any other file that holds the same.
+/// A plain value as the reader of a sidecar looks at it: from a pickle, or from any other file that holds the same.
 pub trait Node: Copy {
     /// The value under this key, if this is a dictionary that has it.
     fn entry(self, key: &str) -> Option<Self>;
@@ -40,207 +29,170 @@ pub trait Node: Copy {
 }
 
 impl Sidecar {
-    /// Reads the dictionary that a recording holds under `oomph`. What is missing or of another kind is absent.
+    /// Reads the dictionary that a recording holds under `oomph`. A field of the wrong type counts as missing.
     pub fn read(node: impl Node) -> Sidecar {
-        Reader { left: TEXTS }.sidecar(node)
+        let mut sidecar: Sidecar = Field::read(Some(node), &mut { TEXTS }).unwrap_or_default();
+        for card in &mut sidecar.devices {
+            // PyTorch multiplies and cuts off. The whole card does not count as a limit. Where a PyTorch cannot be asked
+            // for its share, the recorder knows only the limit that it set itself.
+            let share = card.fraction.filter(|share| *share < 1.0).zip(card.total);
+            card.limit = share.map(|(share, total)| Bytes((share * total.0 as f64) as u64)).or(card.limit);
+        }
+        if let Some(group) = node.entry("host").and_then(control_group) {
+            let host = sidecar.host.get_or_insert_default();
+            (host.cgroup_limit, host.cgroup_current) = (group.limit, group.current);
+            host.cgroup_oom_kills = group.oom_kills;
+        }
+        sidecar
     }
 }
 
-/// Reads, as long as texts do not become too long.
-struct Reader {
-    left: usize,
+/// The control group that counts, from the kernel's own words about all of them.
+fn control_group<N: Node>(host: N) -> Option<Cgroup> {
+    let noted = host.entry("cgroup")?;
+    let files = noted.entry("files")?;
+    cgroup::tightest(noted.entry("own")?.text()?, |name| Some(files.entry(name)?.text()?.to_owned()))
 }
 
-impl Reader {
-    fn sidecar<N: Node>(&mut self, node: N) -> Sidecar {
-        let versions = node.entry("versions");
-        let settings = node.entry("settings");
-        let of = |key: &str| node.entry(key);
-        Sidecar {
-            // What a verdict needs most is read first, in case texts are too long.
-            exception: of("exception").and_then(|node| self.exception(node)),
-            ended_in_oom: of("ended_in_oom").and_then(Node::boolean).unwrap_or(false),
-            ooms: items(of("ooms"), OOMS, |node| self.oom(node)),
-            versions: Versions {
-                python: self.text(versions, "python"),
-                torch: self.text(versions, "torch"),
-                cuda: self.text(versions, "cuda"),
-                driver: self.text(versions, "driver"),
-            },
-            settings: Variables {
-                alloc_conf: self.text(settings, "PYTORCH_ALLOC_CONF"),
-                cuda_alloc_conf: self.text(settings, "PYTORCH_CUDA_ALLOC_CONF"),
-            },
-            identity: self.identity(node),
-            devices: items(of("devices"), CARDS, |node| self.card(node)),
-            started_us: integer(node, "started_us"),
-            written_us: integer(node, "written_us"),
-            why: word(node, "why", &Why::ALL, Why::name),
-            framework: word(node, "framework", &Framework::ALL, Framework::name),
-            marks: items(of("marks"), usize::MAX, mark),
-            stacks: items(of("stacks"), usize::MAX, span),
-            classes: items(of("classes"), usize::MAX, classed),
-            host: of("host").and_then(host),
+/// What a field of a sidecar can be.
+pub(super) trait Field: Sized {
+    /// How many of these are read of one list. Records and texts can be named many times by a small file.
+    const MOST: usize = 256;
+
+    /// Reads the value in this place. `None` where it is missing or of the wrong type, and has to be there. Texts may
+    /// take `left` bytes, which is lowered.
+    fn read<N: Node>(node: Option<N>, left: &mut usize) -> Option<Self>;
+
+    /// Whether all that could be read is missing.
+    fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// Declares how values are read that have to be there.
+macro_rules! plain {
+    ($($type:ty: |$node:ident| $value:expr;)*) => { $(
+        impl Field for $type {
+            fn read<N: Node>($node: Option<N>, _: &mut usize) -> Option<$type> {
+                let $node = $node?;
+                $value
+            }
         }
-    }
+    )* };
+}
 
-    fn identity<N: Node>(&mut self, node: N) -> Identity {
-        let small = |key| integer(node, key).and_then(|n| u32::try_from(n).ok());
-        Identity {
-            oomph: self.text(Some(node), "oomph"),
-            run: self.text(Some(node), "run"),
-            name: self.text(Some(node), "name"),
-            pid: integer(node, "pid"),
-            argv: items(node.entry("argv"), WORDS, |word| self.own(word)),
-            rank: small("rank"),
-            local_rank: small("local_rank"),
-            world_size: small("world_size"),
-        }
-    }
+plain! {
+    u64: |node| node.integer();
+    u32: |node| node.integer()?.try_into().ok();
+    Bytes: |node| node.integer().filter(|n| *n <= MOST_BYTES).map(Bytes);
+    Addr: |node| node.integer().map(Addr);
+    // A share of a whole: no other number has a fraction.
+    f64: |node| node.number().filter(|n| (0.0..=1.0).contains(n));
+    (u32, u32): |node| Some((u32::read(node.item(0), &mut 0)?, u32::read(node.item(1), &mut 0)?));
+}
 
-    fn card<N: Node>(&mut self, node: N) -> Option<Card> {
-        let small = |node: Option<N>| node.and_then(Node::integer).and_then(|n| u32::try_from(n).ok());
-        let capability = node.entry("capability");
-        let capability = capability.map(|pair| (small(pair.item(0)), small(pair.item(1))));
-        let fraction = node.entry("fraction").and_then(Node::number).filter(|n| (0.0..=1.0).contains(n));
-        Some(Card {
-            index: small(node.entry("index"))?,
-            name: self.text(Some(node), "name"),
-            total: amount(node, "total"),
-            capability: capability.and_then(|(major, minor)| Some((major?, minor?))),
-            uuid: self.text(Some(node), "uuid"),
-            fraction,
-            limit: amount(node, "limit"),
-            free: amount(node, "free"),
-            used_by_others: amount(node, "used_by_others"),
-            processes: items(node.entry("processes"), PROCESSES, |process| {
-                Some(Process {
-                    pid: integer(process, "pid")?,
-                    name: self.text(Some(process), "name"),
-                    bytes: amount(process, "bytes"),
-                })
-            }),
-            stats: Stats {
-                peak_requested: amount(node, "peak_requested"),
-                peak_allocated: amount(node, "peak_allocated"),
-                peak_active: amount(node, "peak_active"),
-                peak_reserved: amount(node, "peak_reserved"),
-                allocated: amount(node, "allocated"),
-                reserved: amount(node, "reserved"),
-                retries: integer(node, "retries"),
-                ooms: integer(node, "ooms"),
-            },
-        })
+impl Field for bool {
+    fn read<N: Node>(node: Option<N>, _: &mut usize) -> Option<bool> {
+        Some(node.and_then(Node::boolean).unwrap_or(false))
     }
+}
 
-    fn oom<N: Node>(&mut self, node: N) -> Option<SeenOom> {
-        Some(SeenOom {
-            time_us: integer(node, "time_us")?,
-            device: integer(node, "device").and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
-            requested: amount(node, "requested"),
-            total: amount(node, "total"),
-            free: amount(node, "free"),
-            text: self.text(Some(node), "text"),
-            frames: items(node.entry("frames"), FRAMES, |frame| {
-                Some(SeenFrame {
-                    file: self.text(Some(frame), "filename")?,
-                    line: integer(frame, "line").and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
-                    function: self.text(Some(frame), "name").unwrap_or_default(),
-                })
-            }),
-        })
-    }
+impl Field for String {
+    const MOST: usize = 4096;
 
-    fn exception<N: Node>(&mut self, node: N) -> Option<Exception> {
-        let exception = Exception {
-            class: self.text(Some(node), "type"),
-            text: self.text(Some(node), "text"),
-            traceback: self.text(Some(node), "traceback"),
-            uncaught: node.entry("uncaught").and_then(Node::boolean).unwrap_or(false),
-            oom: node.entry("oom").and_then(Node::boolean).unwrap_or(false),
-        };
-        (exception != Exception::default()).then_some(exception)
-    }
-
-    fn text<N: Node>(&mut self, node: Option<N>, key: &str) -> Option<String> {
-        self.own(node?.entry(key)?)
-    }
-
-    fn own<N: Node>(&mut self, node: N) -> Option<String> {
+    fn read<N: Node>(node: Option<N>, left: &mut usize) -> Option<String> {
+        let node = node?;
         let text = node.text()?;
-        self.left = self.left.checked_sub(text.len())?;
+        *left = left.checked_sub(text.len())?;
         Some(text.to_owned())
     }
 }
 
-/// The items that `read` makes sense of, of the first `most`.
-fn items<N: Node, T>(list: Option<N>, most: usize, mut read: impl FnMut(N) -> Option<T>) -> Vec<T> {
-    let Some(list) = list else { return Vec::new() };
-    (0..list.count().min(most)).filter_map(|index| read(list.item(index)?)).collect()
+impl<T: Field> Field for Option<T> {
+    fn read<N: Node>(node: Option<N>, left: &mut usize) -> Option<Option<T>> {
+        Some(T::read(node, left).filter(|value| !value.is_empty()))
+    }
 }
 
-fn integer<N: Node>(node: N, key: &str) -> Option<u64> {
-    node.entry(key)?.integer()
+/// The items that could be read.
+impl<T: Field> Field for Vec<T> {
+    fn read<N: Node>(node: Option<N>, left: &mut usize) -> Option<Vec<T>> {
+        let count = node.map_or(0, Node::count).min(T::MOST);
+        Some((0..count).filter_map(|index| T::read(node?.item(index), left)).collect())
+    }
 }
 
-fn amount<N: Node>(node: N, key: &str) -> Option<Bytes> {
-    bytes(node.entry(key)?)
-}
-
-fn bytes<N: Node>(node: N) -> Option<Bytes> {
-    node.integer().filter(|n| *n <= MOST).map(Bytes)
-}
-
-/// The value of `all` whose name stands under `key`.
-fn word<N: Node, T: Copy>(node: N, key: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Option<T> {
-    named(node.entry(key)?, all, name)
-}
-
-fn named<N: Node, T: Copy>(node: N, all: &[T], name: impl Fn(T) -> &'static str) -> Option<T> {
-    let text = node.text()?;
-    all.iter().copied().find(|value| name(*value) == text)
-}
-
-fn mark<N: Node>(node: N) -> Option<Mark> {
-    Some(Mark {
-        time_us: node.item(0)?.integer()?,
-        kind: named(node.item(1)?, &MarkKind::ALL, MarkKind::name)?,
-        number: node.item(2).and_then(Node::integer).unwrap_or(0),
-    })
-}
-
-fn span<N: Node>(node: N) -> Option<Span> {
-    Some(Span { from_us: node.item(0)?.integer()?, to_us: node.item(1).and_then(Node::integer) })
-}
-
-fn classed<N: Node>(node: N) -> Option<Classed> {
-    Some(Classed {
-        time_us: node.item(0)?.integer()?,
-        device: u32::try_from(node.item(1)?.integer()?).ok()?,
-        addr: Addr(node.item(2)?.integer()?),
-        bytes: bytes(node.item(3)?)?,
-        class: named(node.item(4)?, &StorageClass::ALL, StorageClass::name)?,
-    })
-}
-
-fn host<N: Node>(node: N) -> Option<Host> {
-    let host = Host {
-        rss: amount(node, "rss"),
-        peak_rss: amount(node, "peak_rss"),
-        available: amount(node, "available"),
-        total: amount(node, "total"),
-        cgroup_limit: amount(node, "cgroup_limit"),
-        cgroup_current: amount(node, "cgroup_current"),
-        cgroup_oom_kills: integer(node, "cgroup_oom_kills"),
-        shm_total: amount(node, "shm_total"),
-        shm_free: amount(node, "shm_free"),
-        samples: items(node.entry("samples"), usize::MAX, |sample| {
-            Some(HostSample {
-                time_us: sample.item(0)?.integer()?,
-                rss: bytes(sample.item(1)?)?,
-                available: bytes(sample.item(2)?)?,
-            })
-        }),
+/// The value of a field, or what it is where it is missing, or nothing for the whole record.
+macro_rules! value_or {
+    ($value:expr) => {
+        $value?
     };
-    (host != Host::default()).then_some(host)
+    ($value:expr, $missing:expr) => {
+        $value.unwrap_or($missing)
+    };
 }
+
+/// Declares records that are dictionaries. A field stands under its own name, or under the key in parentheses; `..` is
+/// the dictionary itself. After `=` stands the value of a field that is missing; without it the whole record counts as
+/// missing, unless the field's type has an empty value.
+macro_rules! dicts {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident { $($(#[$doc:meta])* $field:ident $(($($key:tt)+))?: $type:ty $(= $missing:expr)?,)* }
+    )*) => { $(
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name { $($(#[$doc])* pub $field: $type,)* }
+
+        impl Field for $name {
+            fn read<N: Node>(node: Option<N>, left: &mut usize) -> Option<$name> {
+                Some($name { $($field: {
+                    let value = Field::read(dicts!(@node node $field $(($($key)+))?), left);
+                    value_or!(value $(, $missing)?)
+                },)* })
+            }
+
+            fn is_empty(&self) -> bool {
+                *self == $name::default()
+            }
+        }
+    )* };
+    (@node $node:ident $field:ident) => { $node.and_then(|node| node.entry(stringify!($field))) };
+    (@node $node:ident $field:ident (..)) => { $node };
+    (@node $node:ident $field:ident ($key:literal)) => { $node.and_then(|node| node.entry($key)) };
+}
+
+/// Declares records that are lists: their items are the fields, in this order. `=` as in [`dicts`].
+macro_rules! lists {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty $(= $missing:expr)?,)* }
+    )*) => { $(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name { $($(#[$doc])* pub $field: $type,)* }
+
+        impl Field for $name {
+            const MOST: usize = usize::MAX;
+
+            fn read<N: Node>(node: Option<N>, left: &mut usize) -> Option<$name> {
+                let node = node?;
+                let mut items = (0..).map(|index| node.item(index));
+                Some($name { $($field: {
+                    let value = Field::read(items.next().flatten(), left);
+                    value_or!(value $(, $missing)?)
+                },)* })
+            }
+        }
+    )* };
+}
+
+/// Declares enums that a file states by name.
+macro_rules! words {
+    ($($(#[$meta:meta])* $enum:ident $variants:tt)*) => { $(
+        named! { $(#[$meta])* $enum $variants }
+        plain! { $enum: |node| $enum::from_name(node.text()?); }
+    )* };
+}
+
+pub(super) use {dicts, lists, plain, value_or, words};

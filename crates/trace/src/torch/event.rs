@@ -8,14 +8,14 @@ use crate::stack::StackId;
 use crate::text::{TextId, Texts};
 use crate::units::{Addr, Bytes};
 
-/// Why a dict is no event, block or segment.
+/// Why a dict is not an event, block or segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// A field is not there.
     Missing(&'static str),
     /// A field holds something of another kind.
     Wrong(&'static str),
-    /// An action, or a state, nobody knows.
+    /// An unknown action.
     Action(TextId),
     /// The frames are not a list of frames.
     Frames,
@@ -28,7 +28,7 @@ impl Fault {
             Fault::Missing(field) => format!("`{field}` is missing"),
             Fault::Wrong(field) => format!("`{field}` holds something no PyTorch writes there"),
             Fault::Action(word) => format!("unknown action `{}`", texts.get(word)),
-            Fault::Frames => "`frames` is no list of frames".to_owned(),
+            Fault::Frames => "`frames` is not a list of frames".to_owned(),
         }
     }
 }

@@ -200,7 +200,7 @@ impl Parts {
         ReadError::Content { place, problem: fault.describe(&self.heap.texts) }
     }
 
-    /// The first keys of a dict that is no snapshot, for the error.
+    /// The first keys of a dict that is not a snapshot, for the error.
     fn keys(&self, dict: &Dict) -> String {
         let name = |key| match key {
             Value::Text(text) => {

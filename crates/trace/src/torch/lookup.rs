@@ -1,4 +1,4 @@
-//! Looking things up in what is left of the pickle when it has been read.
+//! Looking things up in the dicts and lists that are left when the pickle has been read.
 
 use super::event::Fault;
 use super::records::{TorchHeap, TorchValue};

@@ -1,26 +1,17 @@
 //! PyTorch's memory snapshots: what the dicts of the pickle mean.
 //!
-//! While the pickle is read, [`shapes`] turns frames, stacks and events into [`records`]; what is left at
-//! the end (segments, blocks, annotations, settings) is looked at once by [`finish`].
+//! While the pickle is read, [`shapes`] turns frames, stacks and events into [`records`]. What is left at the end
+//! (segments, blocks, annotations, settings) is read by [`finish`].
 
 mod event;
-
 mod finish;
-
 mod lookup;
-
 mod pool;
-
 mod records;
-
 mod segment;
-
 mod settings;
-
 mod shapes;
-
 mod sidecar;
-
 mod words;
 
 use std::io::Read;

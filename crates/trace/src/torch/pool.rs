@@ -14,7 +14,7 @@ pub(super) struct Pools {
 }
 
 impl Pools {
-    /// The index of a pool, which is added if it is not there. `None`: there are 65,536 others.
+    /// The index of a pool. It is added if it is not there; `None` if there are 65,536 others.
     pub(super) fn intern(&mut self, id: PoolId) -> Option<PoolIdx> {
         if self.ids.is_empty() {
             self.ids.push(PoolId::DEFAULT);
@@ -35,7 +35,7 @@ impl Pools {
         self.ids
     }
 
-    /// The number of a pair of integers, which is a pool only if something says so.
+    /// The number of a pair of integers. It is the name of a pool only if something uses it as one.
     pub(super) fn pair(&mut self, a: u64, b: u64) -> u32 {
         let pair = PoolId(a, b);
         let pairs = &mut self.pairs;

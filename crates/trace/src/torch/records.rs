@@ -55,14 +55,14 @@ pub(super) type TorchHeap = Heap<Record>;
 #[derive(Debug, Default)]
 pub(super) struct Records {
     pub(super) stacks: Stacks,
-    /// Frames are kept once even where the writer repeats their dicts: equal stacks must be equal ids.
+    /// Frames are kept once even if the writer repeats their dicts: equal stacks must have equal ids.
     frame_ids: FxHashMap<Frame, FrameId>,
     pub(super) events: Vec<Event>,
     /// Lists of events that follow each other, as ranges. A list is consumed once: see [`Object::Taken`].
     pub(super) parts: Vec<Option<Range<u32>>>,
     pub(super) fields: Fields,
     pub(super) pools: Pools,
-    /// The frames of the list at hand; kept so that no list allocates.
+    /// The frames of the current list; kept so that reading a list does not allocate.
     pub(super) scratch: Vec<FrameId>,
 }
 
@@ -71,7 +71,7 @@ impl Records {
     pub(super) fn take_part(&mut self, part: u32) -> Option<Vec<Event>> {
         let range = self.parts.get_mut(part as usize)?.take()?;
         let range = range.start as usize..range.end as usize;
-        // One device's trace is usually all events there are: then they are moved, not copied.
+        // Usually one device has all events: then they are moved, not copied.
         if range == (0..self.events.len()) && self.parts.iter().all(Option::is_none) {
             return Some(std::mem::take(&mut self.events));
         }

@@ -93,7 +93,7 @@ fn stack(
     frames.map_or(Ok(None), |frames| records.stack(frames, heap))
 }
 
-/// An address or a handle, of which all 64 bits count.
+/// An address or a handle: all 64 bits count.
 fn bits(dict: &Dict, key: crate::text::TextId, name: &'static str) -> Result<Option<u64>, Fault> {
     dict.get(key).map(|value| value.as_bits().ok_or(Fault::Wrong(name))).transpose()
 }

@@ -7,8 +7,8 @@ use crate::pickle::Value;
 use crate::snapshot::RecordedSettings;
 use crate::units::Bytes;
 
-/// Reads `allocator_settings`. A setting of an unexpected kind counts as not stated: settings are a help
-/// for the reader of a report, not what a snapshot is for.
+/// Reads `allocator_settings`. A setting of the wrong type counts as missing: a snapshot is useful without its
+/// settings.
 pub(super) fn settings(
     value: TorchValue,
     records: &mut Records,

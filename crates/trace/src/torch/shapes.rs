@@ -5,7 +5,7 @@ use super::records::{Record, Records, TorchHeap, TorchValue};
 use super::words;
 use crate::pickle::{NO_SLOT, Shapes, Value};
 
-/// Where a run of events ends that begins with event `next`, if `items` are such a run.
+/// The end of the run of events that begins with event `next`, if `items` are such a run.
 fn follow(mut next: u32, items: &[TorchValue]) -> Option<u32> {
     for item in items {
         match item {
@@ -38,9 +38,9 @@ impl Shapes for Records {
         self.stacks.try_intern(&self.scratch).map(Record::Stack)
     }
 
-    /// An event that is not whole stays a dict: more of it may come, and if not, the end of the file is where
-    /// its place in the trace is known and can be named. Frames that are none are an error at once, because
-    /// looking at them again and again would take quadratic time.
+    /// An event that is incomplete stays a dict: more of it may come. If nothing comes, the error at the end of the
+    /// file can name its place in the trace. Frames of the wrong type are an error at once, because checking them
+    /// again and again would take quadratic time.
     fn dict(&mut self, items: &[TorchValue], heap: &mut TorchHeap) -> Result<Option<Record>, &'static str> {
         for pair in items.chunks_exact(2) {
             match pair[0] {
@@ -49,7 +49,7 @@ impl Shapes for Records {
                     let mut draft = Draft::default();
                     return match draft.read(items, self, heap) {
                         Ok(()) => Ok(self.keep(&draft)),
-                        Err(Fault::Frames) => Err("the frames of an event are no list of frames"),
+                        Err(Fault::Frames) => Err("the frames of an event are not a list of frames"),
                         Err(Fault::Missing(_) | Fault::Wrong(_) | Fault::Action(_)) => Ok(None),
                     };
                 }
@@ -98,7 +98,7 @@ impl Shapes for Records {
                 let mut draft = Draft::of(event);
                 let changed = draft.read(items, self, heap).and_then(|()| draft.event());
                 self.events[index as usize] =
-                    changed.map_err(|_| "an event is changed into what is no event")?;
+                    changed.map_err(|_| "an event is changed so that it is not an event any more")?;
                 Ok(Some(record))
             }
             Record::Stack(_) | Record::Part(_) | Record::Pair(_) => Ok(None),
@@ -127,7 +127,7 @@ impl Shapes for Records {
 }
 
 impl Records {
-    /// Keeps an event that is whole.
+    /// Keeps an event if it is complete.
     #[inline]
     fn keep(&mut self, draft: &Draft) -> Option<Record> {
         self.events.push(draft.event().ok()?);

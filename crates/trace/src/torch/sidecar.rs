@@ -1,14 +1,13 @@
 //! The dictionary of oomph's recorder, as it lies in the pickle.
 //!
-//! It is looked at where it lies, not taken: what one list names often is read often, so the reader bounds all that
-//! could multiply.
+//! It is read in place and not consumed. A file may name one value many times, so the reader bounds how much it reads.
 
 use super::records::{Record, Records, TorchHeap, TorchValue};
 use crate::pickle::{NO_SLOT, Object, Value};
 use crate::sidecar::Node;
 use crate::text::TextId;
 
-/// No dictionary of the recorder has more entries; of a larger one only these last are looked at.
+/// No dictionary of the recorder has more entries; of a larger one only the last ones are read.
 const LARGEST: usize = 256;
 
 /// A value, and what it refers to.
@@ -41,7 +40,7 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// The field of a frame, which is no dictionary any more.
+    /// The field of a dictionary that became a frame.
     fn of_frame(self, key: &str) -> Option<TorchValue> {
         let Value::Record(Record::Frame(frame), _) = self.value else { return None };
         let frame = self.records.stacks.frame(frame);

@@ -1,14 +1,19 @@
-//! The words of a snapshot, known by number so that keys are compared as integers.
+//! The words of a snapshot. Each has a number, so that keys are compared as integers.
 
 use crate::event::Action;
 use crate::text::{TextId, Texts};
 
 macro_rules! words {
-    ($($name:ident = $text:literal,)*) => {
+    ($($name:ident = $text:literal $(=> $action:ident)?,)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         enum Number { $($name),* }
         $(pub(super) const $name: TextId = TextId(Number::$name as u32);)*
         const ALL: &[&str] = &[$($text),*];
+
+        /// The action a word names.
+        pub(super) fn action(word: TextId) -> Option<Action> {
+            match word { $($($name => Some(Action::$action),)?)* _ => None }
+        }
     };
 }
 
@@ -29,17 +34,17 @@ words! {
     FILENAME = "filename",
     LINE = "line",
     NAME = "name",
-    ALLOC = "alloc",
-    FREE = "free",
-    FREE_REQUESTED = "free_requested",
-    FREE_COMPLETED = "free_completed",
-    SEGMENT_ALLOC = "segment_alloc",
-    SEGMENT_FREE = "segment_free",
-    SEGMENT_MAP = "segment_map",
-    SEGMENT_UNMAP = "segment_unmap",
-    SNAPSHOT = "snapshot",
-    OOM = "oom",
-    ANNOTATE = "annotate",
+    ALLOC = "alloc" => Alloc,
+    FREE = "free" => FreeRequested,
+    FREE_REQUESTED = "free_requested" => FreeRequested,
+    FREE_COMPLETED = "free_completed" => FreeCompleted,
+    SEGMENT_ALLOC = "segment_alloc" => SegmentAlloc,
+    SEGMENT_FREE = "segment_free" => SegmentFree,
+    SEGMENT_MAP = "segment_map" => SegmentMap,
+    SEGMENT_UNMAP = "segment_unmap" => SegmentUnmap,
+    SNAPSHOT = "snapshot" => Snapshot,
+    OOM = "oom" => Oom,
+    ANNOTATE = "annotate" => Annotate,
     SEGMENTS = "segments",
     DEVICE_TRACES = "device_traces",
     ALLOCATOR_SETTINGS = "allocator_settings",
@@ -82,23 +87,6 @@ pub(super) fn texts() -> Texts {
         texts.intern(word);
     }
     texts
-}
-
-/// The action a word names.
-pub(super) fn action(word: TextId) -> Option<Action> {
-    Some(match word {
-        ALLOC => Action::Alloc,
-        FREE | FREE_REQUESTED => Action::FreeRequested,
-        FREE_COMPLETED => Action::FreeCompleted,
-        SEGMENT_ALLOC => Action::SegmentAlloc,
-        SEGMENT_FREE => Action::SegmentFree,
-        SEGMENT_MAP => Action::SegmentMap,
-        SEGMENT_UNMAP => Action::SegmentUnmap,
-        SNAPSHOT => Action::Snapshot,
-        OOM => Action::Oom,
-        ANNOTATE => Action::Annotate,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

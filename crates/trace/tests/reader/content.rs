@@ -263,7 +263,7 @@ fn what_is_wrong_with_the_content_is_said_with_its_place() {
     );
     let found = |found: &str| {
         format!(
-            "the file is a pickle but no memory snapshot: it holds {found}; \
+            "the file is a pickle but not a memory snapshot: it holds {found}; \
              give the file written by torch.cuda.memory._dump_snapshot"
         )
     };

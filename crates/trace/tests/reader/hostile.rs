@@ -94,7 +94,7 @@ fn flipped_bits_never_cause_a_panic() {
                 let place = random(bytes.len());
                 bytes[place] ^= 1 << random(8);
             }
-            // Whether it can still be read is chance; that it ends is not.
+            // It may or may not be readable, but reading must end.
             let _ = read_snapshot(&bytes[..]);
         }
         for place in 0..good.len() {
@@ -107,7 +107,7 @@ fn flipped_bits_never_cause_a_panic() {
 
 #[test]
 fn containers_that_hold_themselves_come_to_an_end() {
-    let not_snapshot = "the file is a pickle but no memory snapshot: it holds a list; \
+    let not_snapshot = "the file is a pickle but not a memory snapshot: it holds a list; \
                         give the file written by torch.cuda.memory._dump_snapshot";
     // l = []; l.append(l), one by one and as a batch.
     check_refused(&raw(&[b"]\x94h\x00a."]), not_snapshot);
@@ -274,7 +274,7 @@ fn bombs_are_refused_before_they_fill_the_memory() {
     long.resize(long.len() + (256 << 20), b'a');
     let error = read_snapshot(&zstd::encode_all(&long[..], 1).unwrap()[..]).unwrap_err().to_string();
     assert!(error.contains("unpack to far more than a snapshot holds"), "{error}");
-    // What is thrown away again costs time but no memory.
+    // Values that are dropped cost time but no memory.
     let error = read_snapshot(&packed(b"N0", 8192)[..]).unwrap_err().to_string();
     assert!(error.contains("it was cut off"), "{error}");
 }

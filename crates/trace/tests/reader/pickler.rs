@@ -174,7 +174,7 @@ impl Pickler {
                 self.out.extend((n as i32).to_le_bytes());
             }
             _ => {
-                // CPython writes as few bytes as possible, C++ eight wherever they do.
+                // CPython writes as few bytes as possible, C++ writes eight if they are enough.
                 let len = (1..).find(|len| n >> (8 * len - 1) == 0 || n >> (8 * len - 1) == -1).unwrap();
                 let len = if self.cpp { len.max(8) } else { len };
                 self.out.extend([0x8a, len as u8]);

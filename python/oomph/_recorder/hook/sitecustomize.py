@@ -16,7 +16,9 @@ def _start() -> None:
 
         _oomph_recorder.start()
     except Exception as error:
-        print(f"oomph: recording is off ({type(error).__name__}: {error})", file=sys.stderr)
+        if sys.stderr is not None:
+            why = f"{type(error).__name__}: {error}"
+            print(f"oomph: the recorder could not start ({why}): the script runs without it", file=sys.stderr)
     finally:
         sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _here]
 

@@ -1,4 +1,4 @@
-//! What convolutions work in.
+//! The workspaces of convolutions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,18 +12,17 @@ pub(crate) fn workspace(asked: &Convolution) -> u64 {
     let bytes = if what == "conv-marks" { mark() } else { estimate(asked) };
     if what.starts_with("conv") {
         use std::io::Write;
-        // Nothing is left to do where even standard error is gone.
+        // If even standard error is gone, nothing can be done.
         let _ = writeln!(std::io::stderr(), "oomph conv: {asked} bytes={bytes}");
     }
     bytes
 }
 
-/// How many measured convolutions are heard.
-const HEARD: usize = 5;
+/// How many measured convolutions vote on the engine.
+const VOTERS: usize = 5;
 
-/// What an engine works in with these operands: the engine that the nearest measured convolutions agree on, each with a
-/// weight that falls with its distance. One that was measured itself is answered as measured; where none is comparable,
-/// with nothing.
+/// The workspace of the engine that the nearest measured convolutions vote for; the weight of a vote falls with the
+/// distance. A convolution that was measured gets what was measured; one that compares with none gets nothing.
 fn estimate(asked: &Convolution) -> u64 {
     let (shape, batch) = (Shape::of(asked), asked.input.dim(0));
     let direction = match asked.direction {
@@ -31,7 +30,7 @@ fn estimate(asked: &Convolution) -> u64 {
         Direction::Data => 1,
         Direction::Filter => 2,
     };
-    let near = nearest(&shape, batch, direction, HEARD);
+    let near = nearest(&shape, batch, direction, VOTERS);
     if let Some((0.0, bytes, _)) = near.first() {
         return *bytes;
     }
@@ -44,13 +43,12 @@ fn estimate(asked: &Convolution) -> u64 {
     let votes = |parts: Parts| -> f64 {
         engines.iter().filter(|(_, other)| parts.is_like(*other)).map(|(weight, _)| weight).sum()
     };
-    // Of engines that are equally likely the nearest is taken, which `max_by` finds last when read backwards.
+    // Of equal votes the nearest engine wins. `max_by` takes the last of equals, so the order is reversed.
     let chosen = engines.iter().rev().max_by(|one, other| votes(one.1).total_cmp(&votes(other.1)));
     chosen.map_or(0, |(_, parts)| Operands::of(&shape, batch).compose(*parts))
 }
 
-/// A size that no other convolution is answered with: allocations can be told by it, which is how workspaces are found in
-/// the recording of a real run.
+/// A size that no other convolution gets, so that a workspace can be recognised in a recording by its size.
 fn mark() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new((1 << 20) + 7);
     NEXT.fetch_add(1024, Ordering::Relaxed)

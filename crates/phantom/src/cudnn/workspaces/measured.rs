@@ -5,14 +5,14 @@ use std::sync::OnceLock;
 use crate::cudnn::bytes_of;
 use crate::cudnn::problem::Convolution;
 
-/// What the table says of a convolution, without its batch; all that decides how near two are.
+/// A convolution without its batch, as the table describes it. It decides how near two of them are.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shape {
     /// `cudnnDataType_t`.
     pub(crate) data_type: i32,
     pub(crate) channels_last: bool,
     pub(crate) channels: u64,
-    /// Height and width, of input, kernel, stride, pads and dilation; what has more dimensions is laid out flat.
+    /// Height and width, like those of kernel, stride, pads and dilation. All dimensions but the last count as height.
     pub(crate) input: [u64; 2],
     pub(crate) filters: u64,
     pub(crate) kernel: [u64; 2],
@@ -20,7 +20,7 @@ pub(crate) struct Shape {
     pub(crate) pad: [u64; 2],
     pub(crate) dilation: [u64; 2],
     pub(crate) groups: u64,
-    /// What is compared, once for all.
+    /// What is compared, computed once.
     place: Place,
 }
 
@@ -29,16 +29,16 @@ pub(crate) struct Shape {
 struct Place {
     /// What two shapes must agree in to be compared at all.
     kind: [u8; 5],
-    /// What tells how far they are from one another: logarithms, weighted.
+    /// What decides how far apart they are: weighted logarithms.
     at: [f64; 9],
 }
 
-/// One measured convolution.
+/// A measured convolution.
 #[derive(Clone, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct Measurement {
     pub(crate) shape: Shape,
     pub(crate) batch: u64,
-    /// Bytes forward, of the input's gradient, of the filter's gradient, as far as they are known.
+    /// The workspaces that are known: forward, for the input's gradient, for the filter's gradient.
     pub(crate) bytes: [Option<u64>; 3],
 }
 
@@ -82,7 +82,7 @@ impl Shape {
         self
     }
 
-    /// The shape of what is asked about.
+    /// The shape of a convolution.
     pub(crate) fn of(asked: &Convolution) -> Self {
         let sides = |dims: &[i64], missing: u64| {
             let natural = |side: &i64| u64::try_from(*side).unwrap_or(0);
@@ -113,14 +113,14 @@ impl Shape {
         }
         let apart: f64 =
             self.place.at.iter().zip(other.place.at).map(|(here, there)| (here - there).abs()).sum();
-        // Pads hardly matter; types of one width hardly differ; but what is equal in all is nearer.
+        // Pads and types of the same width hardly matter, but equal ones are nearer.
         let differs = f64::from(u8::from(self.pad != other.pad || self.kernel != other.kernel));
         Some(apart + 0.2 * differs + 0.05 * f64::from(u8::from(self.data_type != other.data_type)))
     }
 }
 
 /// Reads one line of the table: the shape, then its batches.
-pub(super) fn read(line: &str) -> Option<Vec<Measured>> {
+pub(super) fn read(line: &str) -> Option<Vec<Measurement>> {
     let (shape, batches) = line.split_once(':')?;
     let mut words = shape.split(' ');
     let data_type = match words.next()? {
@@ -159,35 +159,35 @@ pub(super) fn read(line: &str) -> Option<Vec<Measured>> {
                 *known = Some(word.parse().ok()?);
             }
         }
-        Some(Measured { shape: shape.clone(), batch, bytes })
+        Some(Measurement { shape: shape.clone(), batch, bytes })
     };
     batches.split(';').map(one).collect()
 }
 
-/// All that was measured, on an H200; other cards are answered with it too.
-fn table() -> &'static [Measured] {
-    static TABLE: OnceLock<Vec<Measured>> = OnceLock::new();
+/// All measurements. They were made on an H200 and serve for other cards, too.
+fn table() -> &'static [Measurement] {
+    static TABLE: OnceLock<Vec<Measurement>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let lines = include_str!("h200.txt").lines().filter(|line| !line.starts_with('#'));
         lines.filter_map(read).flatten().collect()
     })
 }
 
-/// The measured convolutions that are nearest to this one and of which this direction is known, with their distances and
-/// bytes, nearest first.
+/// The measured convolutions that are nearest to this one, with their distances and workspaces, nearest first. Only
+/// those count whose workspace in this direction is known.
 pub(crate) fn nearest(
     shape: &Shape,
     batch: u64,
     direction: usize,
     count: usize,
-) -> Vec<(f64, u64, &'static Measured)> {
-    let distance = |measured: &Measured| {
+) -> Vec<(f64, u64, &'static Measurement)> {
+    let distance = |measured: &Measurement| {
         let apart = shape.distance(&measured.shape)?;
         let batches = ((batch.max(1) as f64) / (measured.batch.max(1) as f64)).log2().abs();
-        // Another batch of the same shape tells more than the same batch of another shape.
+        // Another batch of the same shape is a better guide than the same batch of another shape.
         Some(apart + batches * if apart < 0.1 { 0.5 } else { 1.0 })
     };
-    let known = |measured: &'static Measured| {
+    let known = |measured: &'static Measurement| {
         Some((distance(measured)?, measured.bytes.get(direction).copied().flatten()?, measured))
     };
     let mut near: Vec<_> = table().iter().filter_map(known).collect();

@@ -1,9 +1,9 @@
-//! What batch normalization works in and keeps.
+//! The workspaces of batch normalization.
 
 use crate::cudnn::bytes_of;
 use crate::cudnn::descriptors::Tensor;
 
-/// Which way.
+/// A direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pass {
     /// From input to output.
@@ -12,8 +12,8 @@ pub(crate) enum Pass {
     Backward,
 }
 
-/// What a pass works in: nothing where channels come first. Where they lie together, what was measured on an H200 grows
-/// with the elements: a bit for each and partial sums. A few KiB for each thousand channels are left out.
+/// The workspace of a pass. Channels first needs none. With channels last, what was measured on an H200 grows with the
+/// number of elements: one bit for each, and partial sums. A few KiB for each thousand channels are left out.
 pub(crate) fn workspace(pass: Pass, input: &Tensor) -> u64 {
     if !input.is_channels_last() {
         return 0;
@@ -24,11 +24,6 @@ pub(crate) fn workspace(pass: Pass, input: &Tensor) -> u64 {
         (Pass::Forward, 2) => elements * 516 / 10240 + 1420,
         (Pass::Forward, _) => elements * 129 / 1024 + 1100,
     }
-}
-
-/// What is kept for the backward pass besides the saved statistics, without a fused activation: nothing was ever seen.
-pub(crate) fn reserve(_: &Tensor) -> u64 {
-    0
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use crate::cudnn::bytes_of;
 /// The operands of a convolution of some shape and batch, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operands {
-    /// Each as it is, and with its channels padded to fours and to whole 16 bytes: input, filter, output.
+    /// Each operand as it is, with its channels padded to fours, and with its channels padded to whole 16 bytes.
     input: [u64; 3],
-    /// The filter may be padded in what it reads only, or also in what it writes.
+    /// The filter may be padded in its input channels only, or also in its output channels.
     filter: [u64; 5],
     output: [u64; 3],
-    /// One filter of 32-bit numbers for each element of the batch: partial sums.
+    /// Partial sums: one filter of 32-bit numbers for each element of the batch.
     partial: u64,
 }
 
@@ -25,11 +25,11 @@ pub(crate) enum Parts {
     Copies { input: Option<usize>, filter: Option<usize>, output: Option<usize>, besides: u64 },
 }
 
-/// What is too little to be a copy of anything that matters.
+/// Anything up to this is too small to be a copy of an operand.
 const SMALL: u64 = 4096;
 
 impl Parts {
-    /// Whether both are of one engine, as far as can be told.
+    /// Whether both are probably of one engine.
     pub(crate) fn is_like(self, other: Self) -> bool {
         let without = |parts| match parts {
             Self::PartialSums { besides } => (None, besides > SMALL),
@@ -74,7 +74,7 @@ impl Operands {
         }
     }
 
-    /// What a measured workspace was made of: the copies that leave least unexplained.
+    /// What a measured workspace was made of: the copies that explain most of it.
     pub(crate) fn explain(&self, bytes: u64) -> Parts {
         let nothing = Parts::Copies { input: None, filter: None, output: None, besides: bytes };
         if bytes <= SMALL {
@@ -104,7 +104,7 @@ impl Operands {
         best.1
     }
 
-    /// What the same engine works in for these operands.
+    /// The workspace of the same engine for these operands.
     pub(crate) fn compose(&self, parts: Parts) -> u64 {
         let copy = |operand: &[u64], which: Option<usize>| {
             which.and_then(|at| operand.get(at)).copied().unwrap_or(0)

@@ -1,4 +1,4 @@
-"""One process under `oomph plan`: what is set up when PyTorch comes, and when it has been seen enough of."""
+"""One process under `oomph plan`: what is set up when PyTorch is imported, and when enough of it was seen."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from . import tracebacks
-from .asked import Asked, place
+from .questions import Questions, Stack
 
-# Steps in which no peak has grown, after which another is not worth its time.
+# After so many steps in which no peak has grown, another one would show nothing more.
 QUIET_STEPS = 2
 LEAST_STEPS = 3
 # For programs whose memory never repeats.
@@ -20,10 +21,12 @@ LONGEST_S = 120.0
 _PEAKS = ("requested_bytes.all.peak", "allocated_bytes.all.peak", "reserved_bytes.all.peak")
 
 
-class Planned:
+class PlanRun:
     """Sets the program up to run without a GPU, and ends it by `flush` and an exit once its peaks stand still."""
 
-    def __init__(self, config: dict[str, Any], flush: Callable[[], None]) -> None:
+    def __init__(
+        self, config: dict[str, Any], flush: Callable[[], None], stack_of: Callable[[FrameType | None], Stack]
+    ) -> None:
         self._steps = config.get("steps")
         self._longest_s = float(config.get("seconds") or LONGEST_S)
         self._flush = flush
@@ -32,10 +35,10 @@ class Planned:
         self._peaks: tuple[int, ...] = ()
         self._quiet = 0
         self._changes: dict[str, Any] = config.get("changes") or {}
-        self.asked = Asked()
+        self.questions = Questions(stack_of)
         self.stopped: dict[str, Any] | None = None
         self.remarks: list[str] = []
-        self.backward: tuple[str, int] | None = None
+        self.backward: Stack = []
 
     def before_torch(self) -> None:
         """What PyTorch reads from the environment as it is imported."""
@@ -52,7 +55,7 @@ class Planned:
         changes.apply(torch, self._changes, self.remarks)
         torch.cuda._lazy_call(self._at_cuda)
         self._watch_backward(torch)
-        Stage(self.asked).__enter__()
+        Stage(self.questions).__enter__()
 
     def _at_cuda(self) -> None:
         from . import refusals
@@ -62,14 +65,14 @@ class Planned:
             self.remarks.append(remark)
 
     def _watch_backward(self, torch: Any) -> None:
-        """Gradients are computed on threads without Python lines: the line that waits for them is noted."""
+        """Gradients are computed on threads without Python lines: the stack that waits for them is noted."""
         import functools
 
         original = torch.autograd.backward
 
         @functools.wraps(original)
         def backward(*args: Any, **kwargs: Any) -> Any:
-            self.backward = place()
+            self.backward = self.questions.stack()
             return original(*args, **kwargs)
 
         torch.autograd.backward = backward
@@ -105,7 +108,7 @@ class Planned:
         return {
             "stopped": self.stopped,
             "seconds": round(time.monotonic() - self._began, 3),
-            "backward": self.backward and {"file": self.backward[0], "line": self.backward[1]},
-            "asked": self.asked.rows(),
+            "backward": {"frames": self.backward} if self.backward else None,
+            "asked": self.questions.rows(),
             "remarks": list(dict.fromkeys(self.remarks)),
         }

@@ -6,14 +6,15 @@ import html
 import textwrap
 from dataclasses import dataclass, replace
 
-from oomph._holders import Held, Holder
-from oomph._units import shown
+from oomph._holders import Holder, Holdings
+from oomph._oomph import format_size
 
 _WIDTH = 80
 # The width of an amount, such as `100.00 MiB`.
 _AMOUNT = 10
 # The holders that the report names; the others are summed up.
 _NAMED = 12
+_CUT = "The search for holders was cut short: there are too many objects."
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class Memory:
     device: int
     allocated: int
     reserved: int
+
+    def sentence(self) -> str:
+        cached = format_size(self.reserved - self.allocated)
+        return f"still held on GPU {self.device}: {format_size(self.allocated)}, {cached} cached"
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Freed:
+class FreeReport:
     """What `oomph.free()` did. Printed, it is the report. It keeps no tensor alive."""
 
     # Why there is nothing to measure; None where there is.
@@ -61,10 +66,17 @@ class Freed:
         """How many bytes went back to the driver, for other programs to use."""
         return sum(stage.reserved for stage in self.stages)
 
+    def with_holdings(self, holdings: Holdings) -> FreeReport:
+        """The same, with who holds what is left."""
+        unseen = {memory.device: memory.allocated for memory in self.after}
+        for holder in holdings.holders:
+            unseen[holder.device] = unseen.get(holder.device, 0) - holder.bytes
+        return replace(self, holders=holdings.holders, unseen=tuple(sorted(unseen.items())), cut=holdings.cut)
+
     def _headline(self) -> str:
         if self.nothing is not None:
             return f"no GPU memory to free: {self.nothing}"
-        text = f"freed {shown(self.allocated)} of tensors; {shown(self.reserved)} went back to the driver"
+        text = f"freed {format_size(self.allocated)} of tensors; {format_size(self.reserved)} went back to the driver"
         return text if self.allocated or self.reserved else "nothing could be freed"
 
     def _stages(self) -> list[tuple[str, str, str]]:
@@ -72,7 +84,7 @@ class Freed:
             return [("", stage.name, stage.note) for stage in self.stages]
         # The cache holds no tensors: what it gives is what goes back.
         amounts = [stage.allocated or stage.reserved for stage in self.stages]
-        return [(shown(amount), stage.name, stage.note) for amount, stage in zip(amounts, self.stages)]
+        return [(format_size(amount), stage.name, stage.note) for amount, stage in zip(amounts, self.stages)]
 
     def _left(self) -> list[tuple[Memory, list[tuple[str, str]]]]:
         left = []
@@ -80,13 +92,13 @@ class Freed:
             if memory.reserved == 0:
                 continue
             of_device = [holder for holder in self.holders if holder.device == memory.device]
-            rows = [(shown(holder.bytes), f"{holder.path}: {holder.what}") for holder in of_device[:_NAMED]]
+            rows = [(format_size(holder.bytes), f"{holder.path}: {holder.what}") for holder in of_device[:_NAMED]]
             rest = sum(holder.bytes for holder in of_device[_NAMED:])
             if rest:
-                rows.append((shown(rest), f"{len(of_device) - _NAMED} more"))
+                rows.append((format_size(rest), f"{len(of_device) - _NAMED} more"))
             unseen = dict(self.unseen).get(memory.device, 0)
             if unseen > 0:
-                rows.append((shown(unseen), "no tensor of Python's: kept for backward, workspaces, rounding"))
+                rows.append((format_size(unseen), "no tensor of Python's: kept for backward, workspaces, rounding"))
             left.append((memory, rows))
         return left
 
@@ -95,13 +107,12 @@ class Freed:
         width = 0 if self.nothing is not None else _AMOUNT
         lines += [f"  {amount:>{width}}  {name}: {note}" for amount, name, note in self._stages()]
         for memory, rows in self._left():
-            cached = memory.reserved - memory.allocated
-            lines.append(f"still held on GPU {memory.device}: {shown(memory.allocated)}, {shown(cached)} cached")
+            lines.append(memory.sentence())
             for amount, text in rows:
                 first, rest = f"  {amount:>{_AMOUNT}}  ", " " * (_AMOUNT + 4)
                 lines += textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
         if self.cut:
-            lines.append("The search for holders was cut short: there are too many objects.")
+            lines.append(_CUT)
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -115,17 +126,7 @@ class Freed:
         parts = [f"<div><p><b>{html.escape(self._headline())}</b></p>"]
         parts.append("<table>" + "".join(row(*stage) for stage in self._stages()) + "</table>")
         for memory, rows in self._left():
-            cached = memory.reserved - memory.allocated
-            held = f"still held on GPU {memory.device}: {shown(memory.allocated)}, {shown(cached)} cached"
-            parts.append(f"<p>{held}</p><table>" + "".join(row(*cells) for cells in rows) + "</table>")
+            parts.append(f"<p>{memory.sentence()}</p><table>" + "".join(row(*cells) for cells in rows) + "</table>")
         if self.cut:
-            parts.append("<p>The search for holders was cut short: there are too many objects.</p>")
+            parts.append(f"<p>{_CUT}</p>")
         return "".join(parts) + "</div>"
-
-
-def with_holders(freed: Freed, held: Held) -> Freed:
-    """The same, with who holds what is left."""
-    seen = {memory.device: memory.allocated for memory in freed.after}
-    for holder in held.holders:
-        seen[holder.device] = seen.get(holder.device, 0) - holder.bytes
-    return replace(freed, holders=held.holders, unseen=tuple(sorted(seen.items())), cut=held.cut)

@@ -20,8 +20,8 @@ _COPIES = ("to", "half", "bfloat16", "float", "double", "clone", "contiguous", "
 LARGE_FACTORY = 16 << 20
 
 
-class Hollow:
-    """Knows the functions that would fill a large tensor, and does without."""
+class HollowTensors:
+    """The large tensors that were left unfilled, and the functions that would fill one."""
 
     def __init__(self, torch: Any) -> None:
         from torch.multiprocessing.reductions import StorageWeakRef
@@ -56,7 +56,7 @@ class Hollow:
         return tensor.untyped_storage()._cdata in self._storages
 
     def note(self, tensor: Any) -> Any:
-        """From here on nobody fills this one."""
+        """Notes that a tensor is left unfilled, and gives it back."""
         storage = tensor.untyped_storage()
         if storage._cdata not in self._storages:
             if len(self._storages) % 4096 == 4095:
