@@ -21,10 +21,10 @@ pub(crate) fn write(text: &str, common: &Common) -> Result<()> {
 }
 
 /// Writes results, one for each device, as text or as one document of JSON.
-pub(crate) fn results<T>(
+pub(crate) fn results<T, D: json::Serialize>(
     results: &[T],
     common: &Common,
-    json: impl Fn(&T) -> json::Value,
+    json: impl Fn(&T) -> D,
     text: impl Fn(&T, Colour) -> String,
 ) -> Result<()> {
     let shown = if common.json {

@@ -1,8 +1,22 @@
 //! oomph's results: as text and as a page for people, as versioned JSON for programs, and one of them for Prometheus.
+//!
+//! In reading order: what the reports share (sentences and the tables behind them), then one module for each form.
 
-mod words;
+mod numbers;
 
-mod memory;
+mod place;
+
+mod ranking;
+
+mod settings;
+
+mod recording;
+
+mod verdict;
+
+mod breakdown;
+
+mod message;
 
 pub mod json;
 

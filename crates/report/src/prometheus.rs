@@ -6,7 +6,10 @@
 
 use std::fmt::Write as _;
 
-use oomph_diagnose::results::status::{Gpu, GpuProcess, Recorded, Status};
+use oomph_diagnose::results::status::{Gpu, GpuProcess, Recorded, Status, TorchMemory};
+
+/// The media type of the format.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What a scrape is answered with; its media type is [`CONTENT_TYPE`]. A label without a value is left out.
 pub fn status(status: &Status) -> String {
@@ -15,16 +18,6 @@ pub fn status(status: &Status) -> String {
     torch(&mut page, status);
     host(&mut page, status);
     page.out
-}
-
-/// The media type of the format.
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// What a metric is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Gauge,
-    Counter,
 }
 
 /// Names and values of labels.
@@ -37,28 +30,21 @@ struct Page {
 
 impl Page {
     /// One metric with all its samples; nothing where there is none.
-    fn metric(&mut self, name: &str, kind: Kind, help: &str, samples: &[(Labels, u64)]) {
-        if samples.is_empty() {
+    fn metric(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (Labels, u64)>) {
+        let mut samples = samples.into_iter().peekable();
+        if samples.peek().is_none() {
             return;
         }
-        let kind = match kind {
-            Kind::Gauge => "gauge",
-            Kind::Counter => "counter",
-        };
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
         let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in samples {
             let host = ("Hostname", self.host.clone());
-            let all = labels.iter().chain([&host]).filter(|(_, text)| !text.is_empty());
+            let all = labels.into_iter().chain([host]).filter(|(_, text)| !text.is_empty());
             let all: Vec<String> =
-                all.map(|(label, text)| format!("{label}=\"{}\"", escaped(text))).collect();
+                all.map(|(label, text)| format!("{label}=\"{}\"", escaped(&text))).collect();
             let braces = if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) };
             let _ = writeln!(self.out, "{name}{braces} {value}");
         }
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: Option<u64>) {
-        let samples: Vec<(Labels, u64)> = value.map(|value| (Vec::new(), value)).into_iter().collect();
-        self.metric(name, Kind::Gauge, help, &samples);
     }
 }
 
@@ -81,22 +67,19 @@ fn processes(page: &mut Page, status: &Status) {
     let mut samples = Vec::new();
     for gpu in status.gpus.listed() {
         for process in gpu.processes.iter().flatten() {
+            let name = process.process.as_ref().map(|who| who.name.clone()).unwrap_or_default();
+            let recorded = status.recorded.iter().find(|one| one.pid == process.pid);
+            let mut labels = of_gpu(gpu);
+            labels.extend([("pid", process.pid.to_string()), ("process", name)]);
+            labels.push(("rank", recorded.map(rank).unwrap_or_default()));
             for (class, bytes) in classes(process) {
-                let mut labels = of_gpu(gpu);
-                labels.push(("pid", process.pid.to_string()));
-                labels.push((
-                    "process",
-                    process.process.as_ref().map_or_else(String::new, |who| who.name.clone()),
-                ));
-                labels.push(("rank", rank(&status.recorded, process.pid)));
-                labels.push(("class", class.to_owned()));
-                samples.push((labels, bytes));
+                samples.push(([labels.clone(), vec![("class", class.to_owned())]].concat(), bytes));
             }
         }
     }
     let help = "Memory that a process holds on a GPU, by class: pytorch_allocated, pytorch_cached, \
                 context (the rest of a recorded process), unknown (a process that is not recorded).";
-    page.metric("oomph_gpu_process_memory_bytes", Kind::Gauge, help, &samples);
+    page.metric("oomph_gpu_process_memory_bytes", help, samples);
 }
 
 fn classes(process: &GpuProcess) -> Vec<(&'static str, u64)> {
@@ -111,80 +94,72 @@ fn classes(process: &GpuProcess) -> Vec<(&'static str, u64)> {
     }
 }
 
-fn rank(recorded: &[Recorded], pid: u32) -> String {
-    let found = recorded.iter().find(|one| one.pid == pid).and_then(|one| one.rank);
-    found.map_or_else(String::new, |rank| rank.to_string())
+fn rank(process: &Recorded) -> String {
+    process.rank.map(|rank| rank.to_string()).unwrap_or_default()
 }
 
-/// What PyTorch's allocator says in each recorded process, on each of its devices.
+/// What PyTorch's allocator says of itself: name, help, figure.
+type Figure = (&'static str, &'static str, fn(&TorchMemory) -> u64);
+const FIGURES: [Figure; 6] = [
+    ("allocated_bytes", "Memory in use by tensors.", |torch| torch.allocated.0),
+    ("reserved_bytes", "Memory held from the driver.", |torch| torch.reserved.0),
+    ("peak_allocated_bytes", "The most in use so far.", |torch| torch.peak_allocated.0),
+    ("peak_reserved_bytes", "The most held so far.", |torch| torch.peak_reserved.0),
+    ("alloc_retries_total", "How often the whole cache was dropped to serve a request.", |torch| {
+        torch.retries
+    }),
+    ("ooms_total", "Requests that failed.", |torch| torch.ooms),
+];
+
+/// The figures of each recorded process, on each of its devices.
 fn torch(page: &mut Page, status: &Status) {
-    use oomph_diagnose::results::status::TorchMemory;
-    type Figure = (&'static str, Kind, &'static str, fn(&TorchMemory) -> u64);
-    let figures: [Figure; 6] = [
-        ("oomph_pytorch_allocated_bytes", Kind::Gauge, "Memory in use by tensors.", |torch| {
-            torch.allocated.0
-        }),
-        ("oomph_pytorch_reserved_bytes", Kind::Gauge, "Memory held from the driver.", |torch| {
-            torch.reserved.0
-        }),
-        ("oomph_pytorch_peak_allocated_bytes", Kind::Gauge, "The most in use so far.", |torch| {
-            torch.peak_allocated.0
-        }),
-        ("oomph_pytorch_peak_reserved_bytes", Kind::Gauge, "The most held so far.", |torch| {
-            torch.peak_reserved.0
-        }),
-        (
-            "oomph_pytorch_alloc_retries_total",
-            Kind::Counter,
-            "How often the whole cache was dropped to serve a request.",
-            |torch| torch.retries,
-        ),
-        ("oomph_pytorch_ooms_total", Kind::Counter, "Requests that failed.", |torch| torch.ooms),
-    ];
-    for (name, kind, help, figure) in figures {
-        let mut samples = Vec::new();
-        for process in &status.recorded {
-            for device in &process.devices {
-                let gpu = status.gpus.listed().iter().find(|gpu| device.gpu == Some(gpu.index));
-                let mut labels = gpu.map(of_gpu).unwrap_or_default();
-                labels.push(("cuda_device", device.index.to_string()));
-                labels.push(("pid", process.pid.to_string()));
-                labels.push(("run", process.run.clone()));
-                labels.push(("name", process.name.clone()));
-                labels.push(("rank", process.rank.map_or_else(String::new, |rank| rank.to_string())));
-                samples.push((labels, figure(&device.memory)));
-            }
-        }
-        page.metric(name, kind, help, &samples);
+    for (name, help, figure) in FIGURES {
+        let devices =
+            status.recorded.iter().flat_map(|one| one.devices.iter().map(move |device| (one, device)));
+        let samples = devices.map(|(process, device)| {
+            let gpu = status.gpus.listed().iter().find(|gpu| device.gpu == Some(gpu.index));
+            let mut labels = gpu.map(of_gpu).unwrap_or_default();
+            labels.extend([
+                ("cuda_device", device.index.to_string()),
+                ("pid", process.pid.to_string()),
+                ("run", process.run.clone()),
+                ("name", process.name.clone()),
+                ("rank", rank(process)),
+            ]);
+            (labels, figure(&device.memory))
+        });
+        page.metric(&format!("oomph_pytorch_{name}"), help, samples);
     }
 }
 
 fn host(page: &mut Page, status: &Status) {
     let (ram, shm, group) = (status.ram.as_ref(), status.shm.as_ref(), status.cgroup.as_ref());
-    page.gauge("oomph_host_memory_size_bytes", "The machine's RAM.", ram.map(|ram| ram.total.0));
-    page.gauge(
-        "oomph_host_memory_available_bytes",
-        "RAM that programs can take without swapping.",
-        ram.map(|ram| ram.available.0),
-    );
-    page.gauge(
-        "oomph_cgroup_memory_limit_bytes",
-        "The tightest memory limit of the control groups that this process is in.",
-        group.and_then(|group| group.limit).map(|limit| limit.0),
-    );
-    page.gauge(
-        "oomph_cgroup_memory_usage_bytes",
-        "What that control group holds, page cache included.",
-        group.and_then(|group| group.current).map(|current| current.0),
-    );
-    let kills: Vec<(Labels, u64)> =
-        group.and_then(|group| group.oom_kills).map(|kills| (Vec::new(), kills)).into_iter().collect();
-    page.metric(
-        "oomph_cgroup_oom_kills_total",
-        Kind::Counter,
-        "Processes of that control group that the kernel has killed for memory.",
-        &kills,
-    );
-    page.gauge("oomph_shm_size_bytes", "The size of /dev/shm.", shm.map(|shm| shm.total.0));
-    page.gauge("oomph_shm_free_bytes", "What is free in /dev/shm.", shm.map(|shm| shm.free.0));
+    let figures = [
+        ("host_memory_size_bytes", "The machine's RAM.", ram.map(|ram| ram.total.0)),
+        (
+            "host_memory_available_bytes",
+            "RAM that programs can take without swapping.",
+            ram.map(|ram| ram.available.0),
+        ),
+        (
+            "cgroup_memory_limit_bytes",
+            "The tightest memory limit of the control groups that this process is in.",
+            group.and_then(|group| group.limit).map(|limit| limit.0),
+        ),
+        (
+            "cgroup_memory_usage_bytes",
+            "What that control group holds, page cache included.",
+            group.and_then(|group| group.current).map(|current| current.0),
+        ),
+        (
+            "cgroup_oom_kills_total",
+            "Processes of that control group that the kernel has killed for memory.",
+            group.and_then(|group| group.oom_kills),
+        ),
+        ("shm_size_bytes", "The size of /dev/shm.", shm.map(|shm| shm.total.0)),
+        ("shm_free_bytes", "What is free in /dev/shm.", shm.map(|shm| shm.free.0)),
+    ];
+    for (name, help, value) in figures {
+        page.metric(&format!("oomph_{name}"), help, value.map(|value| (Vec::new(), value)));
+    }
 }

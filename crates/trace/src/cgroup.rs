@@ -2,6 +2,9 @@
 //!
 //! Every group on the way to the root may have a limit, and the tightest of them is the one that kills.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::units::Bytes;
 
 /// Version 1 writes "no limit" as the largest number of whole pages; nothing that large is a limit.
@@ -10,7 +13,7 @@ const NO_LIMIT: u64 = 1 << 62;
 const LONGEST: usize = 4096;
 
 /// The control group whose memory limit is the tightest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cgroup {
     /// Its path in the hierarchy, such as `/user.slice`.
     pub path: String,

@@ -5,11 +5,15 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// An amount of memory in bytes.
 ///
 /// `Display` prints IEC units with two decimals (`5.84 GiB`), for people; programs read the number.
 /// Sums saturate: sizes come from files, and any sum near 2^64 bytes is absurd.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Bytes(pub u64);
 
 impl Bytes {

@@ -28,7 +28,7 @@ pub(crate) fn run(common: &Common) -> Result<()> {
     let fixed = ReplayResult::of(Arc::clone(&recording), std::slice::from_ref(&fix), None)?;
     if common.json {
         return output::write(
-            &json::document(vec![json::explain(&verdict), json::replay(&check), json::replay(&fixed)]),
+            &json::printed(&(json::explain(&verdict), json::replay(&check), json::replay(&fixed))),
             common,
         );
     }

@@ -3,6 +3,8 @@
 use crate::classes::ByClass;
 use crate::phases::Phase;
 use oomph_trace::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// How the caveat begins of a card that another stands for.
 pub const ALIKE: &str = "seen on a card of another architecture (name it with --gpu to see it on its own)";
@@ -51,24 +53,27 @@ pub struct PlannedAt {
 }
 
 /// A change and what it leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlannedOption {
     /// What to change.
     pub change: String,
     /// What to type or write.
+    #[serde(rename = "do")]
     pub instruction: String,
     /// How it is known.
     pub how: How,
     /// The peak held with it, with memory to spare; `None` where the program failed with the change.
     pub peak_reserved: Option<Bytes>,
     /// With the context.
+    #[serde(rename = "process_bytes")]
     pub process: Option<Bytes>,
     /// Whether it fits.
     pub fits: Option<bool>,
 }
 
 /// How a number is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum How {
     /// The program was run again on the phantom.
     Planned,
@@ -87,7 +92,7 @@ impl How {
 }
 
 /// The largest value of a flag that fits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlannedVary {
     /// The script's flag.
     pub flag: String,
@@ -98,6 +103,7 @@ pub struct PlannedVary {
     /// The peak held at that value.
     pub peak_reserved: Option<Bytes>,
     /// Whether the search ended before a value that does not fit was found.
+    #[serde(rename = "open")]
     pub is_open: bool,
     /// Values that were tried.
     pub tried: Vec<u64>,

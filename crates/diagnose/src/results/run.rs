@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use oomph_trace::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::explain::Explained;
 use crate::rules::Cause;
@@ -48,7 +50,7 @@ pub struct GpuDeath {
 }
 
 /// A process that ran out of memory after another had.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LaterFailure {
     /// Its name.
     pub process: String,
@@ -72,15 +74,17 @@ impl GpuDeath {
 }
 
 /// The peak of one process on one GPU.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Peak {
     /// The process, where there are several.
     pub process: Option<String>,
     /// The GPU.
     pub device: u32,
     /// The most that was held.
+    #[serde(rename = "reserved_bytes")]
     pub held: Bytes,
     /// What could be held.
+    #[serde(rename = "allowed_bytes")]
     pub whole: Option<Bytes>,
     /// Whether that is a limit, not the card.
     pub is_limit: bool,

@@ -3,6 +3,8 @@
 use oomph_engine::torch::variables::Obeyed;
 use oomph_trace::Bytes;
 use oomph_trace::cgroup::Cgroup;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// One machine's memory, GPU and host. What cannot be read is `None`, never zero.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,7 +145,7 @@ pub struct Process {
 }
 
 /// What PyTorch's allocator of one process says of one GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TorchMemory {
     /// In use by tensors.
     pub allocated: Bytes,
@@ -179,18 +181,19 @@ pub struct Recorded {
 }
 
 /// One device of a recorded process.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RecordedDevice {
     /// CUDA's number of it within the process.
     pub index: u32,
     /// The driver's number of it; `None` where nothing tells.
     pub gpu: Option<u32>,
     /// What PyTorch says of it.
+    #[serde(flatten)]
     pub memory: TorchMemory,
 }
 
 /// The machine's RAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Ram {
     /// All of it.
     pub total: Bytes,
@@ -203,7 +206,7 @@ pub struct Ram {
 }
 
 /// The space of a file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Space {
     /// All of it.
     pub total: Bytes,

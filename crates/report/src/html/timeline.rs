@@ -2,18 +2,20 @@
 
 use std::fmt::Write as _;
 
+use maud::{Markup, display, html};
+use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::timeline::{self, Curve, Timeline};
 use oomph_trace::{Bytes, EventIdx};
 
-use super::whole;
-use crate::words;
-use oomph_diagnose::results::explain::DeviceResult;
+use super::{keys, whole};
+use crate::numbers::{count, counted};
 
 /// Points of each curve at most.
 const POINTS: usize = 2000;
-/// The chart inside the drawing: its top, its height, and the units of its own axes.
+/// The chart inside the drawing: its top, its height, its bottom, and the units of its own axes.
 const TOP: f64 = 26.0;
 const HEIGHT: f64 = 230.0;
+const BOTTOM: f64 = TOP + HEIGHT;
 const UNITS: f64 = 10_000.0;
 /// How many stretches can be pointed at.
 const COLUMNS: usize = 120;
@@ -41,7 +43,8 @@ impl Scale {
     }
 }
 
-pub(super) fn write(out: &mut String, result: &DeviceResult) {
+/// The page's section.
+pub(super) fn section(result: &DeviceResult) -> Markup {
     let recording = &result.recording;
     let timeline = timeline::of(recording, POINTS);
     let limit = recording.ceiling();
@@ -50,55 +53,49 @@ pub(super) fn write(out: &mut String, result: &DeviceResult) {
     // A little air above the highest line.
     let scale =
         Scale { events: timeline.events.max(1) as f64, top: Bytes(highest.0 / 16 * 17).max(Bytes(1)) };
-    out.push_str("<section class=\"card\"><h2>Over the run</h2>\n<p class=\"note\">");
-    let starts = &result.explanation.steps.starts;
-    let steps = match starts.len() {
-        0 => String::new(),
-        n => format!(" The ticks at the bottom are where {} begin.", words::counted(n as u64, "step")),
-    };
-    let _ = writeln!(
-        out,
-        "From event 0 to {}: in use, and held from the driver.{steps}</p>",
-        words::count(timeline.events as u64)
-    );
-    out.push_str("<div class=\"plot\"><svg class=\"axis\" aria-hidden=\"true\">\n");
+    let steps = result.explanation.steps.starts.len();
     let lines = grid_lines(&scale, highest, limit);
-    for bytes in &lines {
-        let y = scale.pixel(*bytes) + 4.0;
-        let _ = writeln!(out, "<text x=\"100%\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>", whole(*bytes));
+    let pixel = |bytes: Bytes, down: f64| format!("{:.1}", scale.pixel(bytes) + down);
+    let outline = |curve: &Curve| format!("M0 {UNITS}{}V{UNITS}Z", steps_of(curve, &scale));
+    html! {
+        section.card {
+            h2 { "Over the run" }
+            p.note {
+                "From event 0 to " (count(timeline.events)) ": in use, and held from the driver."
+                @if steps > 0 { " The ticks at the bottom are where " (counted(steps, "step")) " begin." }
+            }
+            div.plot {
+                svg.axis aria-hidden="true" {
+                    @for bytes in &lines { text x="100%" y=(pixel(*bytes, 4.0)) text-anchor="end" { (whole(*bytes)) } }
+                    @if let Some(limit) = limit {
+                        text.strong x="100%" y=(pixel(limit, 4.0)) text-anchor="end" { (whole(limit)) }
+                    }
+                }
+                svg.chart role="img" aria-label="Memory in use and held, by event" {
+                    @for bytes in &lines {
+                        line.grid x1="0" x2="100%" y1=(pixel(*bytes, 0.0)) y2=(pixel(*bytes, 0.0)) {}
+                    }
+                    svg x="0" y=(TOP) width="100%" height=(HEIGHT) viewBox={ "0 0 " (UNITS) " " (UNITS) }
+                        preserveAspectRatio="none" {
+                        path.reserved d=(outline(&timeline.reserved)) {}
+                        path.active d=(outline(&timeline.active)) {}
+                        path.allocated d=(steps_of(&timeline.allocated, &scale).replacen('V', "M0 ", 1)) {}
+                    }
+                    @if let Some(limit) = limit {
+                        line.limit x1="0" x2="100%" y1=(pixel(limit, 0.0)) y2=(pixel(limit, 0.0)) {}
+                        text.label.strong x="2" y=(pixel(limit, -5.0)) { "limit" }
+                    }
+                    (marks(result, &scale))
+                    (columns(&timeline))
+                }
+            }
+            (keys([
+                ("active", "in use (active)"),
+                ("allocated", "allocated: active without frees that wait for another stream"),
+                ("reserved", "held from the driver (reserved)"),
+            ]))
+        }
     }
-    if let Some(limit) = limit {
-        let y = scale.pixel(limit) + 4.0;
-        let _ = writeln!(
-            out,
-            "<text class=\"strong\" x=\"100%\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>",
-            whole(limit)
-        );
-    }
-    out.push_str(
-        "</svg><svg class=\"chart\" role=\"img\" aria-label=\"Memory in use and held, by event\">\n",
-    );
-    for bytes in &lines {
-        let y = scale.pixel(*bytes);
-        let _ = writeln!(out, "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>");
-    }
-    let _ = writeln!(
-        out,
-        "<svg x=\"0\" y=\"{TOP}\" width=\"100%\" height=\"{HEIGHT}\" viewBox=\"0 0 {UNITS} {UNITS}\" preserveAspectRatio=\"none\">"
-    );
-    for (class, curve) in [("reserved", &timeline.reserved), ("active", &timeline.active)] {
-        let steps = steps_of(curve, &scale);
-        let _ = writeln!(out, "<path class=\"{class}\" d=\"M0 {UNITS}{steps}V{UNITS}Z\"/>");
-    }
-    let allocated = steps_of(&timeline.allocated, &scale).replacen('V', "M0 ", 1);
-    let _ = writeln!(out, "<path class=\"allocated\" d=\"{allocated}\"/>\n</svg>");
-    marks(out, result, &scale);
-    columns(out, &timeline);
-    out.push_str(
-        "</svg></div>\n<ul class=\"keys\"><li><span class=\"key active\"></span>in use (active)</li>\
-         <li><span class=\"key allocated\"></span>allocated: active without frees that wait for another stream</li>\
-         <li><span class=\"key reserved\"></span>held from the driver (reserved)</li></ul></section>\n",
-    );
 }
 
 /// The curve from its first value to the chart's right edge, to stand after a point at x = 0.
@@ -126,62 +123,42 @@ fn grid_lines(scale: &Scale, highest: Bytes, limit: Option<Bytes>) -> Vec<Bytes>
     lines.filter(apart).collect()
 }
 
-/// The limit, the moment and the steps.
-fn marks(out: &mut String, result: &DeviceResult, scale: &Scale) {
-    let bottom = TOP + HEIGHT;
-    let per_cent = |event: EventIdx| scale.x(event) / UNITS * 100.0;
-    if let Some(limit) = result.recording.ceiling() {
-        let y = scale.pixel(limit);
-        let _ = writeln!(
-            out,
-            "<line class=\"limit\" x1=\"0\" x2=\"100%\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-             <text class=\"label strong\" x=\"2\" y=\"{:.1}\">limit</text>",
-            y - 5.0
-        );
-    }
+/// The steps, the moment, and the ends of the axis.
+fn marks(result: &DeviceResult, scale: &Scale) -> Markup {
+    let per_cent = |event: EventIdx| format!("{:.2}%", scale.x(event) / UNITS * 100.0);
     let starts = &result.explanation.steps.starts;
     let each = starts.len().div_ceil(TICKS).max(1);
-    for start in starts.iter().step_by(each) {
-        let _ = write!(
-            out,
-            "<line class=\"step\" x1=\"{0:.2}%\" x2=\"{0:.2}%\" y1=\"{1}\" y2=\"{2}\"/>",
-            per_cent(*start),
-            bottom + 2.0,
-            bottom + 9.0
-        );
-    }
     let event = result.explanation.moment.event;
     let x = per_cent(event);
-    let label = if result.explanation.ooms.is_empty() { "peak in use" } else { "failed" };
-    let (anchor, shift) = if x > 50.0 { ("end", -6) } else { ("start", 6) };
-    let _ = writeln!(
-        out,
-        "\n<line class=\"moment\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"4\" y2=\"{bottom}\"/>\
-         <text class=\"moment-label\" x=\"{x:.2}%\" dx=\"{shift}\" y=\"14\" text-anchor=\"{anchor}\">{label}, event {}</text>\n\
-         <text x=\"2\" y=\"{2}\">event 0</text><text x=\"100%\" dx=\"-2\" y=\"{2}\" text-anchor=\"end\">{1}</text>",
-        words::count(u64::from(event.0)),
-        words::count(scale.events as u64),
-        bottom + 26.0
-    );
+    let (anchor, shift) = if scale.x(event) > UNITS / 2.0 { ("end", -6) } else { ("start", 6) };
+    html! {
+        @for start in starts.iter().step_by(each) {
+            line.step x1=(per_cent(*start)) x2=(per_cent(*start)) y1=(BOTTOM + 2.0) y2=(BOTTOM + 9.0) {}
+        }
+        line.moment x1=(x) x2=(x) y1="4" y2=(BOTTOM) {}
+        text.moment-label x=(x) dx=(shift) y="14" text-anchor=(anchor) {
+            (if result.explanation.ooms.is_empty() { "peak in use" } else { "failed" }) ", event " (count(event.0))
+        }
+        text x="2" y=(BOTTOM + 26.0) { "event 0" }
+        text x="100%" dx="-2" y=(BOTTOM + 26.0) text-anchor="end" { (count(scale.events)) }
+    }
 }
 
 /// Stretches to point at, each with its greatest values.
-fn columns(out: &mut String, timeline: &Timeline) {
+fn columns(timeline: &Timeline) -> Markup {
     let columns = COLUMNS.min(timeline.events);
-    for column in 0..columns {
-        let [from, to] = [column, column + 1].map(|n| EventIdx((n * timeline.events / columns) as u32));
-        let greatest = |curve: &Curve| curve.greatest(from, to);
-        let _ = writeln!(
-            out,
-            "<rect class=\"column\" x=\"{:.4}%\" width=\"{:.4}%\" y=\"{TOP}\" height=\"{HEIGHT}\" \
-             data-tip=\"events {} to {}&#10;in use: up to {}&#10;allocated: up to {}&#10;held: up to {}\"/>",
-            column as f64 * 100.0 / columns as f64,
-            100.0 / columns as f64,
-            words::count(u64::from(from.0)),
-            words::count(u64::from(to.0.max(1) - 1)),
-            greatest(&timeline.active),
-            greatest(&timeline.allocated),
-            greatest(&timeline.reserved),
-        );
+    let width = 100.0 / columns as f64;
+    html! {
+        @for column in 0..columns {
+            @let [from, to] = [column, column + 1].map(|n| EventIdx((n * timeline.events / columns) as u32));
+            @let most = |curve: &Curve| display(curve.greatest(from, to));
+            rect.column x=(format!("{:.4}%", column as f64 * 100.0 / columns as f64)) width=(format!("{width:.4}%"))
+                y=(TOP) height=(HEIGHT) data-tip={
+                    "events " (count(from.0)) " to " (count(to.0.max(1) - 1))
+                    "\nin use: up to " (most(&timeline.active))
+                    "\nallocated: up to " (most(&timeline.allocated))
+                    "\nheld: up to " (most(&timeline.reserved))
+                } {}
+        }
     }
 }

@@ -1,148 +1,296 @@
-//! The verdict on a recording, as JSON.
+//! `oomph explain --json` of a device. What only a recording by `oomph run` tells is absent elsewhere.
 
-use oomph_engine::counters::Counters;
-use oomph_engine::recording::Recording;
-use oomph_trace::Bytes;
-use serde_json::{Value, json};
-
-use super::recorded::add;
-use super::{SCHEMA, bytes, fidelity, place, recorded, trace};
+use oomph_diagnose::advice;
+use oomph_diagnose::explain::{self as found, Explanation};
+use oomph_diagnose::fixes;
+use oomph_diagnose::moment;
+use oomph_diagnose::phases::Phase;
+use oomph_diagnose::place as places;
 use oomph_diagnose::results::explain::DeviceResult;
+use oomph_diagnose::rules::{self, Cause};
+use oomph_diagnose::steps;
+use oomph_trace::{Bytes, Sidecar};
 
-/// `oomph explain --json`.
-pub fn explain(result: &DeviceResult) -> Value {
-    let (recording, explanation) = (&result.recording, &result.explanation);
-    let moment = &explanation.moment;
-    let holders: Vec<Value> = moment
-        .holders
-        .iter()
-        .map(|holder| {
-            json!({ "bytes": bytes(holder.bytes), "count": holder.count, "place": holder.place.as_ref().map(place) })
-        })
-        .collect();
-    let findings: Vec<Value> = explanation
-        .findings
-        .iter()
-        .map(|finding| {
-            json!({
-                "rule": finding.rule,
-                "cause": finding.cause.map(oomph_diagnose::rules::Cause::name),
-                "claim": finding.claim,
-                "evidence": finding.evidence,
-            })
-        })
-        .collect();
-    let fixes: Vec<Value> = explanation
-        .fixes
-        .iter()
-        .map(|fix| {
-            let settings = fix.candidate.options.to_string();
-            json!({
-                "title": if settings.is_empty() { "default settings".to_owned() } else { settings.clone() },
-                "settings": settings,
-                "peak_reserved": bytes(fix.candidate.peak_reserved),
-                "retries": fix.candidate.retries,
-                "room": fix.candidate.room.map(bytes),
-                "completes": fix.candidate.completes,
-                "helps": fix.helps,
-                "how": "replayed",
-            })
-        })
-        .collect();
-    let ooms: Vec<Value> = explanation
-        .ooms
-        .iter()
-        .map(|oom| {
-            // The state is known for the failure that the verdict is about, the first.
-            let verdict = (oom.event == moment.event).then_some(moment);
-            let why = explanation.findings.iter().filter(|finding| finding.cause.is_some());
-            json!({
-                "framework": "pytorch",
-                "event": oom.event.0,
-                "size": bytes(oom.size),
-                "tried_bytes": verdict.and_then(|moment| moment.failed).map(|failed| bytes(failed.segment)),
-                "total_bytes": Value::Null,
-                "allowed_bytes": recording.ceiling().map(bytes),
-                "allocated_bytes": verdict.map(|moment| bytes(moment.counters.allocated)),
-                "reserved_bytes": verdict.map(|moment| bytes(moment.counters.reserved)),
-                "free_bytes": bytes(oom.device_free),
-                "other_process_bytes": Value::Null,
-                "cause": verdict.map(|_| explanation.cause.map_or("unknown", oomph_diagnose::rules::Cause::name)),
-                "confidence": verdict.map(|_| if explanation.cause.is_some() && recording.is_exact() { "high" } else { "low" }),
-                "why": verdict.map(|_| why.flat_map(|finding| &finding.evidence).collect::<Vec<_>>()),
-                "device_free": bytes(oom.device_free),
-                "step": oom.step,
-                "place": oom.place.as_ref().map(place),
-                "fixes": verdict.map(|_| fixes.clone()),
-            })
-        })
-        .collect();
-    let ruled_out: Vec<Value> = explanation
-        .ruled_out
-        .iter()
-        .map(|(cause, reason)| json!({ "cause": cause.name(), "reason": reason }))
-        .collect();
-    let mut document = json!({
-        "schema": SCHEMA,
-        "trace": trace(recording),
-        "recorded": recorded(recording),
-        "fidelity": fidelity(recording),
-        "ooms": ooms,
-        "cause": explanation.cause.map(oomph_diagnose::rules::Cause::name),
-        "ruled_out": ruled_out,
-        "peak": {
-            "event": recording.peaks.active.at.0,
-            "active": bytes(recording.peaks.active.bytes),
-            "reserved": bytes(recording.peaks.reserved.bytes),
-        },
-        "moment": moment_value(&moment.counters, moment.event.0, moment.releasable, recording),
-        "stranded": moment.failed.map(|failed| json!({
-            "size": bytes(failed.size),
-            "segment": bytes(failed.segment),
-            "other_pool": bytes(failed.stranded.other_pool),
-            "other_stream": bytes(failed.stranded.other_stream),
-            "too_small": bytes(failed.stranded.too_small),
-            "refused": bytes(failed.stranded.refused),
-            "largest": bytes(failed.stranded.largest),
-            "spurious": failed.spurious,
-        })),
-        "holders": holders,
-        "steps": {
-            "count": explanation.steps.starts.len(),
-            "baseline": explanation.steps.baseline.iter().copied().map(bytes).collect::<Vec<_>>(),
-            "growth": explanation.steps.growth.as_ref().map(|growth| json!({
-                "per_step": bytes(growth.per_step),
-                "lines": growth.lines.iter().map(|(line, grown)| json!({
-                    "bytes_per_step": bytes(*grown),
-                    "place": line.as_ref().map(place),
-                })).collect::<Vec<_>>(),
-            })),
-        },
-        "findings": findings,
-        "fixes": fixes,
-        "advice": explanation.advice.iter().map(|advice| json!({
-            "title": advice.title,
-            "in_use": advice.in_use.map(bytes),
-            "helps": advice.helps,
-            "how": advice.how.name(),
-            "why": advice.why,
-        })).collect::<Vec<_>>(),
-    });
-    add(&mut document, result);
-    document
+use super::SCHEMA;
+use super::process::{Borrowed, Card, ClassBytes, Process, borrowed, card, classes, process};
+use super::recording::{Fidelity, Place, Recorded, Trace, fidelity, place, recorded, trace};
+use crate::settings::named;
+
+document! {
+    /// Why one device ran out of memory, or what its peak consists of.
+    pub fn explain(result: &DeviceResult) -> Explain with (
+        (recording, found) = (&*result.recording, &result.explanation),
+        is_recorded = recording.snapshot.sidecar.is_some(),
+    ) {
+        /// 1.
+        schema: u32 = SCHEMA,
+        /// The recording.
+        trace: Trace = trace(recording),
+        /// Its peaks.
+        recorded: Recorded = recorded(recording),
+        /// Whether its replay is exact.
+        fidelity: Fidelity = fidelity(recording),
+        /// The requests that failed.
+        ooms: Vec<Failure> = found.ooms.iter().map(|oom| failure(result, oom)).collect(),
+        /// The cause of the failure, where one is certain.
+        #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", null]))]
+        cause: Option<&'static str> = found.cause.map(Cause::name),
+        /// The causes it was not.
+        ruled_out: Vec<RuledOut> = found.ruled_out.iter().map(|(cause, why)| ruled_out(*cause, why)).collect(),
+        /// The peak of what was in use.
+        peak: PeakInUse = peak(result),
+        /// The state at the first failure, or at the peak.
+        moment: Moment = moment(result),
+        /// For a failure: why the cache did not serve it.
+        stranded: Option<Stranded> = found.moment.failed.as_ref().map(stranded),
+        /// Who held `moment.active`, largest first. They add up to it.
+        holders: Vec<Holder> = found.moment.holders.iter().map(holder).collect(),
+        /// The iterations of the job.
+        steps: Steps = steps(found, is_recorded),
+        /// What the [rules](rules.md) found.
+        findings: Vec<Finding> = found.findings.iter().map(finding).collect(),
+        /// Settings replayed, those that help first.
+        fixes: Vec<Fix> = found.fixes.iter().map(fix).collect(),
+        /// What to change in the program, after a failure only.
+        advice: Vec<Advice> = found.advice.iter().map(advice).collect(),
+        #[serde(flatten)]
+        told: Option<Told> = recording.snapshot.sidecar.as_ref().map(|sidecar| told(sidecar, found)),
+    }
+
+    /// What the recorder tells beside the snapshot.
+    fn told(sidecar: &Sidecar, found: &Explanation) -> Told with (reserved = found.moment.counters.reserved) {
+        /// The process that was recorded.
+        process: Process = process(sidecar),
+        /// `moment.active` by what it was for; only what is not empty. They add up to it.
+        classes: Option<Vec<ClassBytes>> = found.moment.classes.as_ref().map(classes),
+        /// The whole card at the moment.
+        card: Option<Card> = found.beside.as_ref().map(|beside| card(beside, reserved)),
+        /// Lines lent to allocations whose stack was not recorded.
+        borrowed: Borrowed = borrowed(found),
+    }
+
+    /// A request that failed. It has the fields of a message's; they are null for failures after the first, whose state
+    /// is not looked at.
+    fn failure(result: &DeviceResult, oom: &found::Oom) -> Failure with (
+        (recording, found) = (&result.recording, &result.explanation),
+        state = Some(&found.moment).filter(|moment| moment.event == oom.event),
+        sidecar = recording.snapshot.sidecar.as_ref(),
+    ) {
+        /// Always `"pytorch"`.
+        framework: &'static str = "pytorch",
+        /// Its event.
+        event: u32 = oom.event.0,
+        /// What was needed, after rounding.
+        size: Bytes = oom.size,
+        /// The segment asked of the driver, which is the size in PyTorch's message.
+        tried_bytes: Option<Bytes> = state.and_then(|moment| moment.failed).map(|failed| failed.segment),
+        /// The card's memory; null in a plain snapshot.
+        total_bytes: Option<Bytes> = sidecar.and_then(|told| told.card(recording.trace().device)?.total),
+        /// The limit.
+        allowed_bytes: Option<Bytes> = recording.ceiling(),
+        /// What served an allocation.
+        allocated_bytes: Option<Bytes> = state.map(|moment| moment.counters.allocated),
+        /// What was held from the driver.
+        reserved_bytes: Option<Bytes> = state.map(|moment| moment.counters.reserved),
+        /// What the driver called free.
+        free_bytes: Bytes = oom.device_free,
+        /// What other processes held; null in a plain snapshot.
+        other_process_bytes: Option<Bytes> = state.and(found.beside.as_ref()).and_then(|beside| beside.others),
+        /// The cause.
+        #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", "unknown", null]))]
+        cause: Option<&'static str> = state.map(|_| found.cause.map_or("unknown", Cause::name)),
+        /// How sure that is.
+        #[schemars(extend("enum" = ["high", "low", null]))]
+        confidence: Option<&'static str> =
+            state.map(|_| if found.cause.is_some() && recording.is_exact() { "high" } else { "low" }),
+        /// The arithmetic, a line each.
+        why: Option<Vec<String>> = state.map(|_| why(found)),
+        /// The same as `free_bytes`.
+        device_free: Bytes = oom.device_free,
+        /// In which step, counted from 1.
+        step: Option<u64> = oom.step,
+        /// Where.
+        place: Option<Place> = oom.place.as_ref().map(place),
+        /// The same as the document's.
+        fixes: Option<Vec<Fix>> = state.map(|_| found.fixes.iter().map(fix).collect()),
+        /// What the program was doing, as marked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("enum" = ["forward", "backward", "optimizer", "evaluation", null]))]
+        phase: Option<Option<&'static str>> = sidecar.map(|_| oom.phase.map(Phase::name)),
+    }
+
+    /// A cause that it was not.
+    fn ruled_out(cause: Cause, why: &str) -> RuledOut {
+        /// The cause.
+        cause: &'static str = cause.name(),
+        /// Why not, in words.
+        reason: String = why.to_owned(),
+    }
+
+    /// The peak of what was in use.
+    fn peak(result: &DeviceResult) -> PeakInUse with (
+        (peaks, found) = (&result.recording.peaks, &result.explanation),
+        is_recorded = result.recording.snapshot.sidecar.is_some(),
+    ) {
+        /// Its event.
+        event: u32 = peaks.active.at.0,
+        /// What was in use there.
+        active: Bytes = peaks.active.bytes,
+        /// The peak of what was held over the run.
+        reserved: Bytes = peaks.reserved.bytes,
+        /// `active` by what it was for; only what is not empty. They add up to it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        classes: Option<Option<Vec<ClassBytes>>> = is_recorded.then(|| found.peak_classes.as_ref().map(classes)),
+    }
+
+    /// The state of the allocator, in [counters](../concepts/words.md#counters).
+    fn moment(result: &DeviceResult) -> Moment with (
+        (limit, found) = (result.recording.ceiling(), &result.explanation),
+        counters = found.moment.counters,
+        is_recorded = result.recording.snapshot.sidecar.is_some(),
+    ) {
+        /// The event.
+        event: u32 = found.moment.event.0,
+        /// What was asked for, over all active blocks.
+        requested: Bytes = counters.requested,
+        /// What served an allocation.
+        allocated: Bytes = counters.allocated,
+        /// That and what waits for another stream.
+        active: Bytes = counters.active,
+        /// What was held from the driver.
+        reserved: Bytes = counters.reserved,
+        /// `reserved` − `active`.
+        cached: Bytes = counters.cached(),
+        /// Of that, what could go back to the driver.
+        releasable: Bytes = found.moment.releasable,
+        /// The rest of it.
+        trapped: Bytes = found.moment.trapped(),
+        /// `limit` − `reserved`.
+        not_held: Option<Bytes> = limit.map(|limit| limit.saturating_sub(counters.reserved)),
+        /// What the process could hold.
+        limit: Option<Bytes> = limit,
+        /// The step, counted from 1, as marked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        step: Option<Option<u64>> = is_recorded.then(|| found.when.and_then(|(step, _)| step)),
+        /// What the program was doing, as marked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("enum" = ["forward", "backward", "optimizer", "evaluation", null]))]
+        phase: Option<Option<&'static str>> = is_recorded.then(|| found.when.map(|(_, phase)| phase.name())),
+    }
+
+    /// The cached bytes by the first reason that they did not serve the request.
+    fn stranded(failed: &moment::Failure) -> Stranded with (stranded = failed.stranded) {
+        /// The size of the request.
+        size: Bytes = failed.size,
+        /// What was asked of the driver: the size in PyTorch's message.
+        segment: Bytes = failed.segment,
+        /// In the pool of the other size class, or of another owner.
+        other_pool: Bytes = stranded.other_pool,
+        /// In the right pool, for another stream.
+        other_stream: Bytes = stranded.other_stream,
+        /// In blocks smaller than the request.
+        too_small: Bytes = stranded.too_small,
+        /// In blocks that a setting keeps from being used.
+        refused: Bytes = stranded.refused,
+        /// The largest free block of the right pool and stream.
+        largest: Bytes = stranded.largest,
+        /// Whether a free block would have served it (rule OOM004).
+        spurious: bool = failed.spurious,
+    }
+
+    /// A line that holds memory.
+    fn holder(holder: &moment::Holder) -> Holder {
+        /// What it holds.
+        bytes: Bytes = holder.bytes,
+        /// In how many allocations.
+        count: usize = holder.count,
+        /// The line; null: no stack.
+        place: Option<Place> = holder.place.as_ref().map(place),
+    }
+
+    /// The iterations of the job.
+    fn steps(found: &Explanation, is_recorded: bool) -> Steps with (steps = &found.steps) {
+        /// How many.
+        count: usize = steps.starts.len(),
+        /// Bytes requested at the start of each.
+        baseline: Vec<Bytes> = steps.baseline.clone(),
+        /// What grows from one to the next.
+        growth: Option<Growth> = steps.growth.as_ref().map(growth),
+        /// What each is called.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        numbers: Option<Vec<u64>> = is_recorded.then(|| steps.numbers.clone()),
+        /// Whether they were marked rather than found.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        marked: Option<bool> = is_recorded.then(|| steps.phases.trains()),
+    }
+
+    /// Memory that grows from step to step.
+    fn growth(growth: &steps::Growth) -> Growth {
+        /// Bytes with every step.
+        per_step: Bytes = growth.per_step,
+        /// The lines whose memory grows, most first.
+        lines: Vec<GrowingLine> = growth.lines.iter().map(|(line, grown)| growing(line.as_ref(), *grown)).collect(),
+    }
+
+    /// A line whose memory grows.
+    fn growing(line: Option<&places::Place>, grown: Bytes) -> GrowingLine {
+        /// By how much.
+        bytes_per_step: Bytes = grown,
+        /// The line; null: no stack.
+        place: Option<Place> = line.map(place),
+    }
+
+    /// What a rule found.
+    fn finding(finding: &rules::Finding) -> Finding {
+        /// The rule's number.
+        rule: &'static str = finding.rule,
+        /// The cause it names, if it names one.
+        #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", null]))]
+        cause: Option<&'static str> = finding.cause.map(Cause::name),
+        /// The finding in a sentence.
+        claim: String = finding.claim.clone(),
+        /// The arithmetic behind it, a line each.
+        evidence: Vec<String> = finding.evidence.clone(),
+    }
+
+    /// A change of settings.
+    fn fix(fix: &fixes::Fix) -> Fix with (tried = &fix.candidate) {
+        /// The settings as words.
+        title: String = named(&tried.options, "default settings"),
+        /// The settings; `""` for defaults.
+        settings: String = tried.options.to_string(),
+        /// The peak held with memory to spare; with garbage collection, under the limit.
+        peak_reserved: Bytes = tried.peak_reserved,
+        /// How often the whole cache is dropped under the limit.
+        retries: u64 = tried.retries,
+        /// How much more could be asked for after the request that failed, in requests of its size.
+        room: Option<Bytes> = tried.room,
+        /// Whether every request is served under the limit.
+        completes: bool = tried.completes,
+        /// After a failure, that every recorded request is served; else that the peak held falls by 1% or more.
+        helps: bool = fix.helps,
+        /// How that is known: always `"replayed"`.
+        how: &'static str = "replayed",
+    }
+
+    /// A change of the program.
+    fn advice(advice: &advice::Advice) -> Advice {
+        /// What to do.
+        title: &'static str = advice.title,
+        /// Bytes in use with it, where that can be computed.
+        in_use: Option<Bytes> = advice.in_use,
+        /// Whether it would have fitted; without a known limit, whether it needs less.
+        helps: bool = advice.helps,
+        /// How that is known.
+        #[schemars(extend("enum" = ["computed", "known from practice"]))]
+        how: &'static str = advice.how.name(),
+        /// Why, with the numbers.
+        why: String = advice.why.clone(),
+    }
 }
 
-fn moment_value(counters: &Counters, event: u32, releasable: Bytes, recording: &Recording) -> Value {
-    json!({
-        "event": event,
-        "requested": bytes(counters.requested),
-        "allocated": bytes(counters.allocated),
-        "active": bytes(counters.active),
-        "reserved": bytes(counters.reserved),
-        "cached": bytes(counters.cached()),
-        "releasable": bytes(releasable),
-        "trapped": bytes(counters.cached().saturating_sub(releasable)),
-        "not_held": recording.ceiling().map(|ceiling| bytes(ceiling.saturating_sub(counters.reserved))),
-        "limit": recording.ceiling().map(bytes),
-    })
+/// The evidence of what names a cause.
+fn why(found: &Explanation) -> Vec<String> {
+    let named = found.findings.iter().filter(|finding| finding.cause.is_some());
+    named.flat_map(|finding| finding.evidence.clone()).collect()
 }

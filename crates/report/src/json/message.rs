@@ -1,56 +1,116 @@
-//! A log or a message, as JSON.
+//! `oomph explain --json` of a log, a message, or a process that used no GPU.
 
-use oomph_diagnose::message::{Log, Phase, Shape};
-use serde_json::{Value, json};
+use oomph_diagnose::message::{self as read, Confidence, Log, Shape};
+use oomph_trace::{Bytes, Sidecar};
 
-use super::{SCHEMA, bytes};
+use super::SCHEMA;
+use super::process::{Process, process};
 
-/// `oomph explain --json` of a log or a message.
-pub fn message(log: &Log) -> Value {
-    let ooms = log.ooms.iter().map(|oom| {
-        let facts = &oom.facts;
-        let processes = facts.processes.iter().map(|process| {
-            json!({ "pid": process.pid, "bytes": bytes(process.bytes), "is_this": process.is_this })
-        });
-        let fixes = oom.fixes.iter().map(
-            |fix| json!({ "title": fix.title, "helps": fix.helps, "how": fix.known.name(), "why": fix.why }),
-        );
-        json!({
-            "framework": oom.framework.name(),
-            "role": oom.role.name(),
-            "line": oom.line,
-            "offset": oom.offset,
-            "class": oom.class,
-            "written_by": oom.writer,
-            "tried_bytes": facts.tried.map(bytes),
-            "total_bytes": facts.total.map(bytes),
-            "allocated_bytes": facts.allocated.map(bytes),
-            "reserved_bytes": facts.reserved.map(bytes),
-            "free_bytes": facts.free.map(bytes),
-            "other_process_bytes": facts.other_process.map(bytes),
-            "allowed_bytes": facts.allowed.map(bytes),
-            "private_pool_bytes": facts.private_pools.map(bytes),
-            "device": facts.device,
-            "processes": processes.collect::<Vec<_>>(),
-            "cause": oom.verdict.cause.name(),
-            "confidence": oom.verdict.confidence.name(),
-            "why": oom.verdict.why,
-            "find_out": oom.verdict.ask,
-            "place": oom.place.as_ref().map(|place| json!({
-                "file": place.file,
-                "line": (place.line > 0).then_some(place.line),
-                "function": place.function,
-                "phase": place.phase.map(Phase::name),
-            })),
-            "shape": oom.shape.map(Shape::sentence),
-            "fixes": fixes.collect::<Vec<_>>(),
-            "text": oom.text,
-        })
-    });
-    json!({
-        "schema": SCHEMA,
-        "lines": log.extent.lines,
-        "ooms": ooms.collect::<Vec<_>>(),
-        "unread": log.unread,
-    })
+document! {
+    /// What a log or a message says. A recording that holds no memory of a GPU gives the same, read from its exception.
+    pub fn message(log: &Log, recorded: Option<&Sidecar>) -> Message {
+        /// 1.
+        schema: u32 = SCHEMA,
+        /// Lines read.
+        lines: u64 = log.extent.lines,
+        /// The culprit first; empty where the text reports no failure.
+        ooms: Vec<MessageOom> = log.ooms.iter().map(oom).collect(),
+        /// Further stretches that may hold reports, after the first 256.
+        unread: u64 = log.unread,
+        /// Who wrote it, where that is a recording.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        process: Option<Process> = recorded.map(process),
+    }
+
+    /// One report of memory that ran out. Sizes are as printed, null where they are not.
+    fn oom(oom: &read::Oom) -> MessageOom with (facts = &oom.facts) {
+        /// Who wrote it: `"pytorch"`, `"tensorflow"`, `"jax"`, `"vllm"`, `"llama.cpp"`, …
+        framework: &'static str = oom.framework.name(),
+        /// The first failure is the culprit, later ones follow; a warning is no failure.
+        #[schemars(extend("enum" = ["culprit", "follows", "warning"]))]
+        role: &'static str = oom.role.name(),
+        /// The line of the input where it stands, from 1.
+        line: u64 = oom.line,
+        /// The first byte of that line.
+        offset: u64 = oom.offset,
+        /// The exception, as printed.
+        class: Option<String> = oom.class.clone(),
+        /// The versions that word it so.
+        written_by: Option<&'static str> = oom.writer,
+        /// The request that failed.
+        tried_bytes: Option<Bytes> = facts.tried,
+        /// The memory of the device, or the most the allocator may have.
+        total_bytes: Option<Bytes> = facts.total,
+        /// What live tensors hold.
+        allocated_bytes: Option<Bytes> = facts.allocated,
+        /// What the allocator holds from the device, free or not.
+        reserved_bytes: Option<Bytes> = facts.reserved,
+        /// What the device had free.
+        free_bytes: Option<Bytes> = facts.free,
+        /// What other processes hold, where the message lists them.
+        other_process_bytes: Option<Bytes> = facts.other_process,
+        /// A limit set by the user.
+        allowed_bytes: Option<Bytes> = facts.allowed,
+        /// Free inside private pools, which PyTorch counts as allocated.
+        private_pool_bytes: Option<Bytes> = facts.private_pools,
+        /// The device's index.
+        device: Option<u32> = facts.device,
+        /// The processes listed.
+        processes: Vec<ListedProcess> = facts.processes.iter().map(listed).collect(),
+        /// Why memory ran out, as far as the message shows it.
+        #[schemars(extend("enum" = [
+            "capacity", "fragmentation", "leak", "other_process", "host_memory", "disguised", "unknown",
+        ]))]
+        cause: &'static str = oom.verdict.cause.name(),
+        /// How sure that is.
+        #[schemars(extend("enum" = [Confidence::High, Confidence::Medium, Confidence::Low].map(Confidence::name)))]
+        confidence: &'static str = oom.verdict.confidence.name(),
+        /// The arithmetic, a line each.
+        why: Vec<String> = oom.verdict.why.clone(),
+        /// What would tell, where the message does not.
+        find_out: Option<&'static str> = oom.verdict.ask,
+        /// The user's own deepest line.
+        place: Option<MessagePlace> = oom.place.as_ref().map(place),
+        /// A known shape of failure, in a sentence.
+        shape: Option<&'static str> = oom.shape.map(Shape::sentence),
+        /// Changes; those that do not help come last.
+        fixes: Vec<MessageFix> = oom.fixes.iter().map(fix).collect(),
+        /// The message, cut to a line or two.
+        text: String = oom.text.clone(),
+    }
+
+    /// A process that a message lists.
+    fn listed(process: &read::Process) -> ListedProcess {
+        /// Its number; null for "this process".
+        pid: Option<u64> = process.pid,
+        /// What it holds.
+        bytes: Bytes = process.bytes,
+        /// Whether it wrote the message.
+        is_this: bool = process.is_this,
+    }
+
+    /// The line that a traceback names.
+    fn place(place: &read::Place) -> MessagePlace {
+        /// The file, as printed.
+        file: String = place.file.clone(),
+        /// Its number, where printed.
+        line: Option<u32> = (place.line > 0).then_some(place.line),
+        /// The function.
+        function: String = place.function.clone(),
+        /// What the job was doing.
+        phase: Option<&'static str> = place.phase.map(read::Phase::name),
+    }
+
+    /// A change, and whether it helps.
+    fn fix(fix: &read::Fix) -> MessageFix {
+        /// What to do.
+        title: String = fix.title.clone(),
+        /// Whether it helps here.
+        helps: bool = fix.helps,
+        /// How that is known.
+        #[schemars(extend("enum" = ["computed", "known from practice"]))]
+        how: &'static str = fix.known.name(),
+        /// Why it helps, or why not.
+        why: String = fix.why.clone(),
+    }
 }

@@ -1,71 +1,101 @@
 //! `oomph plan --json`.
 
-use serde_json::{Map, Value, json};
+use oomph_diagnose::classes::ByClass;
+use oomph_diagnose::phases::Phase;
+use oomph_diagnose::results::plan::{PlanResult, PlannedAt, PlannedOption, PlannedVary};
+use oomph_trace::Bytes;
+use serde::Serializer;
 
-use super::{SCHEMA, bytes};
-use oomph_diagnose::results::plan::{PlanResult, PlannedOption, PlannedVary};
+use super::SCHEMA;
+use super::process::key;
 
-/// The answer for one card.
-pub fn plan(result: &PlanResult) -> Value {
-    let peaks = result.peaks;
-    let by_class: Map<String, Value> = result
-        .by_class
-        .iter()
-        .map(|(class, size)| (class.name().replace(' ', "_"), json!(bytes(*size))))
-        .collect();
-    json!({
-        "schema": SCHEMA,
-        "script": result.script,
-        "gpu": result.card.short,
-        "gpu_name": result.card.name,
-        "capability": format!("{}.{}", result.card.capability.0, result.card.capability.1),
-        "seen_on": result.card.seen_on,
-        "total_bytes": bytes(result.card.total),
-        "context_bytes": bytes(result.card.context),
-        "limit": result.limit.map(bytes),
-        "peak_requested": peaks.map(|peaks| bytes(peaks.requested)),
-        "peak_allocated": peaks.map(|peaks| bytes(peaks.allocated)),
-        "peak_reserved": peaks.map(|peaks| bytes(peaks.reserved)),
-        "process_bytes": result.process().map(bytes),
-        "fits": result.fits,
-        "retries": result.retries,
-        "at": {
-            "file": result.at.file,
-            "line": result.at.line,
-            "phase": result.at.phase.map(oomph_diagnose::phases::Phase::name),
-            "step": result.at.step,
-            "within": result.at.within.as_ref().map(|(file, line)| json!({ "file": file, "line": line })),
-        },
-        "by_class": by_class,
-        "steps": result.steps,
-        "options": result.options.iter().map(option).collect::<Vec<_>>(),
-        "vary": result.vary.as_ref().map(vary),
-        "caveats": result.caveats,
-        "why_not": result.why_not,
-    })
+document! {
+    /// The answer for one card. A list for several, in the order they were named, and for the table by their memory.
+    pub fn plan(result: &PlanResult) -> Plan with (card = &result.card, peaks = result.peaks) {
+        /// 1.
+        schema: u32 = SCHEMA,
+        /// The script's name without its suffix.
+        script: String = result.script.clone(),
+        /// The card's name on the command line.
+        gpu: String = card.short.clone(),
+        /// CUDA's name for it.
+        gpu_name: String = card.name.clone(),
+        /// Its compute capability, such as `"9.0"`.
+        capability: String = format!("{}.{}", card.capability.0, card.capability.1),
+        /// The card that was simulated when the script ran, where that is another.
+        seen_on: Option<String> = card.seen_on.clone(),
+        /// The card's memory.
+        total_bytes: Bytes = card.total,
+        /// What a CUDA context with its libraries takes of it.
+        context_bytes: Bytes = card.context,
+        /// `--limit`.
+        limit: Option<Bytes> = result.limit,
+        /// The peak of what was asked for, as PyTorch counts; null, like the next two, where there is no answer.
+        peak_requested: Option<Bytes> = peaks.map(|peaks| peaks.requested),
+        /// The peak after rounding.
+        peak_allocated: Option<Bytes> = peaks.map(|peaks| peaks.allocated),
+        /// The peak of what was held from the driver.
+        peak_reserved: Option<Bytes> = peaks.map(|peaks| peaks.reserved),
+        /// `peak_reserved` + `context_bytes`.
+        process_bytes: Option<Bytes> = result.process(),
+        /// Whether it completes with the card's memory; null: cannot tell.
+        fits: Option<bool> = result.fits,
+        /// How often the cache is given back for that.
+        retries: u64 = result.retries,
+        /// The peak of what is in use.
+        at: PlannedMoment = at(&result.at),
+        /// Bytes in use then, by class: `weights`, `gradients`, `optimizer_state`, `buffers`, `workspaces`,
+        /// `activations`, `optimizer_temporaries`, `other`, `rounding`.
+        #[serde(serialize_with = "by_class")]
+        #[schemars(with = "std::collections::BTreeMap<String, u64>")]
+        by_class: ByClass = result.by_class.clone(),
+        /// Optimizer steps that were seen.
+        steps: u64 = result.steps,
+        /// Changes, those that fit first.
+        options: Vec<PlannedOption> = result.options.clone(),
+        /// The search over a flag.
+        vary: Option<Vary> = result.vary.as_ref().map(vary),
+        /// What the answer does not know, in words.
+        caveats: Vec<String> = result.caveats.clone(),
+        /// Why there is no answer.
+        why_not: Option<String> = result.why_not.clone(),
+    }
+
+    /// The moment of the peak.
+    fn at(at: &PlannedAt) -> PlannedMoment {
+        /// The line's file.
+        file: Option<String> = at.file.clone(),
+        /// Its number.
+        line: Option<u32> = at.line,
+        /// What the program was doing.
+        #[schemars(extend("enum" = ["forward", "backward", "optimizer", "evaluation", null]))]
+        phase: Option<&'static str> = at.phase.map(Phase::name),
+        /// In which step, counted from 1.
+        step: Option<u64> = at.step,
+        /// The library's line, where that is another.
+        within: Option<LibraryLine> = at.within.as_ref().map(|(file, line)| library_line(file, *line)),
+    }
+
+    /// A line of a library.
+    fn library_line(file: &str, line: u32) -> LibraryLine {
+        /// Its file.
+        file: String = file.to_owned(),
+        /// Its number.
+        line: u32 = line,
+    }
+
+    /// The largest value of a flag that fits.
+    fn vary(vary: &PlannedVary) -> Vary with (kept = vary.accumulation()) {
+        #[serde(flatten)]
+        found: PlannedVary = vary.clone(),
+        /// The largest divisor of `asked` that fits.
+        micro: Option<u64> = kept.map(|(micro, _)| micro),
+        /// How many steps of accumulation make it `asked` again.
+        accumulate: Option<u64> = kept.map(|(_, times)| times),
+    }
 }
 
-fn option(option: &PlannedOption) -> Value {
-    json!({
-        "change": option.change,
-        "do": option.instruction,
-        "how": option.how.name(),
-        "peak_reserved": option.peak_reserved.map(bytes),
-        "process_bytes": option.process.map(bytes),
-        "fits": option.fits,
-    })
-}
-
-fn vary(vary: &PlannedVary) -> Value {
-    let kept = vary.accumulation();
-    json!({
-        "flag": vary.flag,
-        "asked": vary.asked,
-        "largest": vary.largest,
-        "peak_reserved": vary.peak_reserved.map(bytes),
-        "open": vary.is_open,
-        "tried": vary.tried,
-        "micro": kept.map(|(micro, _)| micro),
-        "accumulate": kept.map(|(_, times)| times),
-    })
+/// An object with the classes in their order.
+fn by_class<S: Serializer>(classes: &ByClass, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(classes.iter().map(|(class, bytes)| (key(*class), bytes)))
 }

@@ -1,59 +1,69 @@
 //! `oomph run --json`.
 
-use oomph_diagnose::results::run::{HostDeath, LaterFailure, Peak, RunEnd, RunResult};
-use serde_json::{Value, json};
+use oomph_diagnose::results::run::{self as ended, LaterFailure, Peak, RunEnd, RunResult};
+use oomph_trace::Bytes;
 
-use super::{SCHEMA, bytes, explained};
+use super::{Explained, SCHEMA, explained};
 
-/// The result of one run.
-pub fn run(result: &RunResult) -> Value {
-    let (gpu_death, host_death) = match &result.end {
-        RunEnd::GpuDeath(death) => (Some(death), None),
-        RunEnd::HostDeath(death) => (None, Some(death)),
-        RunEnd::Other => (None, None),
-    };
-    json!({
-        "schema": SCHEMA,
-        "exit_code": result.exit_code,
-        "folder": result.folder.display().to_string(),
-        "out_of_memory": gpu_death.map(|death| json!({
-            "process": death.process,
-            "explained": death.results.iter().map(explained).collect::<Vec<_>>(),
-            "later": death.later.iter().map(later).collect::<Vec<_>>(),
-        })),
-        "host_death": host_death.map(|death| killed(death)),
-        "peaks": result.peaks.iter().map(peak).collect::<Vec<_>>(),
-        "failures": result.failures,
-    })
-}
+document! {
+    /// A run that has ended.
+    pub fn run(result: &RunResult) -> Run {
+        /// 1.
+        schema: u32 = SCHEMA,
+        /// The exit code, as a shell reports it.
+        exit_code: u8 = result.exit_code,
+        /// The folder of the run, from the directory it was started in.
+        folder: String = result.folder.display().to_string(),
+        /// Where GPU memory ran out and that ended the run.
+        out_of_memory: Option<GpuDeath> = match &result.end {
+            RunEnd::GpuDeath(death) => Some(gpu_death(death)),
+            RunEnd::HostDeath(_) | RunEnd::Other => None,
+        },
+        /// Where a process was killed, for want of the host's memory or so that it looks like it.
+        host_death: Option<HostDeath> = match &result.end {
+            RunEnd::HostDeath(death) => Some(host_death(death)),
+            RunEnd::GpuDeath(_) | RunEnd::Other => None,
+        },
+        /// Peaks of the processes that did not run out of memory.
+        peaks: Vec<Peak> = result.peaks.clone(),
+        /// How often a request for GPU memory failed, in all processes.
+        failures: u64 = result.failures,
+    }
 
-fn later(failure: &LaterFailure) -> Value {
-    json!({ "process": failure.process, "seconds": failure.seconds, "recording": failure.recording })
-}
+    /// What is known of a run that GPU memory ended.
+    fn gpu_death(death: &ended::GpuDeath) -> GpuDeath {
+        /// The first process that failed; null where there was but one.
+        process: Option<String> = death.process.clone(),
+        /// What `oomph explain` says of it, in the order of the devices.
+        explained: Vec<Explained> = death.results.iter().map(explained).collect(),
+        /// Those that failed after it.
+        later: Vec<LaterFailure> = death.later.clone(),
+    }
 
-fn killed(death: &HostDeath) -> Value {
-    json!({
-        "claim": death.title(),
-        "certainty": death.sure().name(),
-        "known_by": death.known_by(),
-        "memory": death.figures(),
-        "do": death.cure(),
-        "signal": death.signal,
-        "process": death.process,
-        "rss_bytes": death.rss.map(bytes),
-        "group_limit_bytes": death.group_limit.map(bytes),
-        "group_kills": death.group_kills,
-        "machine_kills": death.machine_kills,
-    })
-}
-
-fn peak(peak: &Peak) -> Value {
-    json!({
-        "process": peak.process,
-        "device": peak.device,
-        "reserved_bytes": bytes(peak.held),
-        "allowed_bytes": peak.whole.map(bytes),
-        "is_limit": peak.is_limit,
-        "retries": peak.retries,
-    })
+    /// What is known of a death by the host's memory, or by something that looks like it.
+    fn host_death(death: &ended::HostDeath) -> HostDeath {
+        /// What happened, in a line.
+        claim: String = death.title(),
+        /// How sure it is that memory was the reason.
+        #[schemars(extend("enum" = ["certain", "likely", "none"]))]
+        certainty: &'static str = death.sure().name(),
+        /// What that is known by, in words.
+        known_by: String = death.known_by(),
+        /// The memory of the process, its control group and the machine, as last noted, in words.
+        memory: String = death.figures(),
+        /// What to do.
+        r#do: &'static str = death.cure(),
+        /// The signal, where the script itself died of it.
+        signal: Option<u8> = death.signal,
+        /// Whose figures these are: the process that vanished, or the largest.
+        process: Option<String> = death.process.clone(),
+        /// Its memory when it last noted it.
+        rss_bytes: Option<Bytes> = death.rss,
+        /// What its control group may use.
+        group_limit_bytes: Option<Bytes> = death.group_limit,
+        /// Processes that the kernel killed in that group during the run.
+        group_kills: u64 = death.group_kills,
+        /// Processes that the kernel killed on the whole machine during the run.
+        machine_kills: u64 = death.machine_kills,
+    }
 }

@@ -1,137 +1,159 @@
 //! `oomph status --json`.
 
-use oomph_trace::Bytes;
-use serde_json::{Value, json};
-
-use super::{SCHEMA, bytes, extend};
-use oomph_diagnose::results::status::{
-    Gpu, GpuMemory, GpuProcess, Gpus, Instance, Process, Recorded, RecordedDevice, Settings, Status,
-    TorchMemory,
-};
+use oomph_diagnose::results::status::{self as found, Gpus, Ram, RecordedDevice, Space, TorchMemory};
 use oomph_engine::torch::variables::Obeyed;
+use oomph_trace::Bytes;
+use oomph_trace::cgroup::Cgroup;
 
-/// The whole machine.
-pub fn status(status: &Status) -> Value {
-    let (why, driver, cuda) = match &status.gpus {
-        Gpus::Unreachable { why } => (Some(why), None, None),
-        Gpus::Listed { driver, cuda, .. } => (None, driver.as_ref(), cuda.as_ref()),
-    };
-    json!({
-        "schema": SCHEMA,
-        "host": status.host_name,
-        "driver": driver,
-        "cuda": cuda,
-        "no_gpu": why,
-        "gpus": status.gpus.listed().iter().map(gpu).collect::<Vec<_>>(),
-        "recorded": status.recorded.iter().map(recorded).collect::<Vec<_>>(),
-        "ram": status.ram.map(|ram| json!({
-            "total": bytes(ram.total),
-            "available": bytes(ram.available),
-            "swap_total": bytes(ram.swap_total),
-            "swap_free": bytes(ram.swap_free),
-        })),
-        "cgroup": status.cgroup.as_ref().map(|group| json!({
-            "path": group.path,
-            "limit": group.limit.map(bytes),
-            "current": group.current.map(bytes),
-            "oom_kills": group.oom_kills,
-        })),
-        "shm": status.shm.map(|shm| json!({ "total": bytes(shm.total), "free": bytes(shm.free) })),
-        "settings": settings(&status.settings),
-    })
-}
+use super::SCHEMA;
 
-fn gpu(gpu: &Gpu) -> Value {
-    let mut value = json!({ "index": gpu.index, "name": gpu.name, "uuid": gpu.uuid });
-    extend(
-        &mut value,
-        json!({ "capability": gpu.capability.map(|(major, minor)| format!("{major}.{minor}")) }),
-    );
-    extend(&mut value, memory(gpu.memory));
-    let more = json!({
-        "mig": gpu.mig,
-        "instances": gpu.instances.iter().map(instance).collect::<Vec<_>>(),
-        "processes": gpu.processes.as_ref().map(|all| all.iter().map(process).collect::<Vec<_>>()),
-        "problem": gpu.problem,
-    });
-    extend(&mut value, more);
-    value
-}
-
-fn memory(memory: Option<GpuMemory>) -> Value {
-    let field = |of: fn(&GpuMemory) -> Bytes| memory.as_ref().map(of).map(bytes);
-    json!({
-        "total": field(|memory| memory.total),
-        "used": field(|memory| memory.used),
-        "free": field(|memory| memory.free),
-        "reserved": memory.and_then(|memory| memory.reserved).map(bytes),
-    })
-}
-
-fn instance(instance: &Instance) -> Value {
-    let mut value =
-        json!({ "gpu_instance": instance.gpu_instance, "name": instance.name, "uuid": instance.uuid });
-    extend(&mut value, memory(instance.memory));
-    value
-}
-
-fn process(process: &GpuProcess) -> Value {
-    let who = process.process.as_ref();
-    json!({
-        "pid": process.pid,
-        "used": process.used.map(bytes),
-        "graphics": process.graphics,
-        "gpu_instance": process.gpu_instance,
-        "visible": who.is_some(),
-        "name": who.map(|who| &who.name),
-        "command": who.map(|who: &Process| &who.command),
-        "user": who.and_then(|who| who.user.as_ref()),
-        "own": who.map(|who| who.own),
-        "torch": process.torch.as_ref().map(torch),
-        "outside_torch": process.outside_torch().map(bytes),
-        "settings": process.settings.as_ref().map(settings),
-    })
-}
-
-fn torch(memory: &TorchMemory) -> Value {
-    json!({
-        "allocated": bytes(memory.allocated),
-        "reserved": bytes(memory.reserved),
-        "peak_allocated": bytes(memory.peak_allocated),
-        "peak_reserved": bytes(memory.peak_reserved),
-        "retries": memory.retries,
-        "ooms": memory.ooms,
-    })
-}
-
-fn recorded(process: &Recorded) -> Value {
-    let device = |device: &RecordedDevice| {
-        let mut value = json!({ "index": device.index, "gpu": device.gpu });
-        extend(&mut value, torch(&device.memory));
-        value
-    };
-    json!({
-        "pid": process.pid,
-        "run": process.run,
-        "name": process.name,
-        "rank": process.rank,
-        "torch": process.torch,
-        "settings": process.settings.as_ref().map(settings),
-        "devices": process.devices.iter().map(device).collect::<Vec<_>>(),
-    })
-}
-
-fn settings(settings: &Settings) -> Value {
-    json!({
-        "PYTORCH_CUDA_ALLOC_CONF": settings.cuda,
-        "PYTORCH_ALLOC_CONF": settings.general,
-        "torch": settings.torch,
-        "obeyed": match settings.obeyed {
-            Obeyed::Defaults => Value::Null,
-            Obeyed::Cuda => json!("PYTORCH_CUDA_ALLOC_CONF"),
-            Obeyed::General | Obeyed::GeneralSince210 => json!("PYTORCH_ALLOC_CONF"),
+document! {
+    /// The machine at one moment. What cannot be read is null.
+    pub fn status(status: &found::Status) -> Machine with (
+        versions = match &status.gpus {
+            Gpus::Unreachable { .. } => (None, None),
+            Gpus::Listed { driver, cuda, .. } => (driver.clone(), cuda.clone()),
         },
-        "since": (settings.obeyed == Obeyed::GeneralSince210).then_some("2.10"),
-        "problem": settings.problem,
-    })
+    ) {
+        /// 1.
+        schema: u32 = SCHEMA,
+        /// The machine's name.
+        host: String = status.host_name.clone(),
+        /// The driver's version.
+        driver: Option<String> = versions.0,
+        /// The greatest version of CUDA that it serves.
+        cuda: Option<String> = versions.1,
+        /// Why no GPU can be asked.
+        no_gpu: Option<String> = match &status.gpus {
+            Gpus::Unreachable { why } => Some(why.clone()),
+            Gpus::Listed { .. } => None,
+        },
+        /// In the driver's order.
+        gpus: Vec<Gpu> = status.gpus.listed().iter().map(gpu).collect(),
+        /// Live processes under `oomph run`.
+        recorded: Vec<RecordedProcess> = status.recorded.iter().map(recorded).collect(),
+        /// The machine's RAM.
+        ram: Option<Ram> = status.ram,
+        /// The control group with the tightest limit.
+        cgroup: Option<Cgroup> = status.cgroup.clone(),
+        /// `/dev/shm`.
+        shm: Option<Space> = status.shm,
+        /// PyTorch's settings in this environment.
+        settings: Settings = settings(&status.settings),
+    }
+
+    /// One GPU.
+    fn gpu(gpu: &found::Gpu) -> Gpu {
+        /// The driver's number.
+        index: u32 = gpu.index,
+        /// Such as `"NVIDIA H200"`.
+        name: Option<String> = gpu.name.clone(),
+        /// The driver's name for it.
+        uuid: Option<String> = gpu.uuid.clone(),
+        /// Compute capability, such as `"9.0"`.
+        capability: Option<String> = gpu.capability.map(|(major, minor)| format!("{major}.{minor}")),
+        #[serde(flatten)]
+        memory: GpuMemory = memory(gpu.memory),
+        /// Whether it is divided into instances; null where it cannot be.
+        mig: Option<bool> = gpu.mig,
+        /// Its instances.
+        instances: Vec<Instance> = gpu.instances.iter().map(instance).collect(),
+        /// Who uses it, the largest first.
+        processes: Option<Vec<GpuProcess>> =
+            gpu.processes.as_ref().map(|list| list.iter().map(process).collect()),
+        /// The first question that the driver did not answer.
+        problem: Option<String> = gpu.problem.clone(),
+    }
+
+    /// The memory of a GPU: `used`, `free` and `reserved` add up to `total`.
+    fn memory(memory: Option<found::GpuMemory>) -> GpuMemory {
+        /// All of it.
+        total: Option<Bytes> = memory.map(|memory| memory.total),
+        /// Held by processes; with what the driver keeps for itself where `reserved` is null.
+        used: Option<Bytes> = memory.map(|memory| memory.used),
+        /// Held by nobody.
+        free: Option<Bytes> = memory.map(|memory| memory.free),
+        /// What the driver keeps for itself.
+        reserved: Option<Bytes> = memory.and_then(|memory| memory.reserved),
+    }
+
+    /// A part of a divided GPU.
+    fn instance(instance: &found::Instance) -> Instance {
+        /// Its number; processes name it.
+        gpu_instance: Option<u32> = instance.gpu_instance,
+        /// Such as `"NVIDIA H200 MIG 1g.18gb"`.
+        name: Option<String> = instance.name.clone(),
+        /// The driver's name for it.
+        uuid: Option<String> = instance.uuid.clone(),
+        #[serde(flatten)]
+        memory: GpuMemory = memory(instance.memory),
+    }
+
+    /// A process on a GPU.
+    fn process(process: &found::GpuProcess) -> GpuProcess with (who = process.process.as_ref()) {
+        /// As the driver counts.
+        pid: u32 = process.pid,
+        /// What it holds on this GPU.
+        used: Option<Bytes> = process.used,
+        /// It draws and does not compute.
+        graphics: bool = process.graphics,
+        /// The instance it is on, of a divided GPU.
+        gpu_instance: Option<u32> = process.gpu_instance,
+        /// False: no process of this container or machine; then the next four are null.
+        visible: bool = who.is_some(),
+        /// The kernel's name of it.
+        name: Option<String> = who.map(|who| who.name.clone()),
+        /// Its command line.
+        command: Option<Vec<String>> = who.map(|who| who.command.clone()),
+        /// The owner's name, or number where it has none.
+        user: Option<String> = who.and_then(|who| who.user.clone()),
+        /// Whether it is of the user who asks.
+        own: Option<bool> = who.map(|who| who.own),
+        /// What of it is PyTorch's, under `oomph run`.
+        torch: Option<TorchMemory> = process.torch,
+        /// `used` − `torch.reserved`: CUDA's context, libraries.
+        outside_torch: Option<Bytes> = process.outside_torch(),
+        /// PyTorch's settings in its environment, where that can be read.
+        settings: Option<Settings> = process.settings.as_ref().map(settings),
+    }
+
+    /// A live process under `oomph run`.
+    fn recorded(process: &found::Recorded) -> RecordedProcess {
+        /// Its number, as this machine or container sees it.
+        pid: u32 = process.pid,
+        /// The run's name.
+        run: String = process.run.clone(),
+        /// The process's name within the run, such as `"rank0"`.
+        name: String = process.name.clone(),
+        /// Its rank in a distributed job.
+        rank: Option<u64> = process.rank,
+        /// The version of PyTorch.
+        torch: Option<String> = process.torch.clone(),
+        /// PyTorch's settings in its environment.
+        settings: Option<Settings> = process.settings.as_ref().map(settings),
+        /// Its devices.
+        devices: Vec<RecordedDevice> = process.devices.clone(),
+    }
+
+    /// PyTorch's allocator settings in one environment.
+    fn settings(settings: &found::Settings) -> Settings {
+        /// The older variable, where it is set.
+        #[serde(rename = "PYTORCH_CUDA_ALLOC_CONF")]
+        cuda: Option<String> = settings.cuda.clone(),
+        /// The newer one, where it is set.
+        #[serde(rename = "PYTORCH_ALLOC_CONF")]
+        general: Option<String> = settings.general.clone(),
+        /// The version of PyTorch, where it is known.
+        torch: Option<String> = settings.torch.clone(),
+        /// The name of the variable that counts; null: defaults.
+        obeyed: Option<&'static str> = match settings.obeyed {
+            Obeyed::Defaults => None,
+            Obeyed::Cuda => Some("PYTORCH_CUDA_ALLOC_CONF"),
+            Obeyed::General | Obeyed::GeneralSince210 => Some("PYTORCH_ALLOC_CONF"),
+        },
+        /// The version of PyTorch from which on that is so, where it depends on it and the version is unknown.
+        since: Option<&'static str> = (settings.obeyed == Obeyed::GeneralSince210).then_some("2.10"),
+        /// What PyTorch refuses.
+        problem: Option<String> = settings.problem.clone(),
+    }
 }

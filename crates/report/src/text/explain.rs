@@ -1,224 +1,91 @@
 //! `oomph explain` as text: the verdict, why it is not another, the card, the fixes.
 
-use std::fmt::Write as _;
-
-use oomph_diagnose::moment::Holder;
-use oomph_diagnose::rules::Cause;
-use oomph_diagnose::tune::risks;
-use oomph_trace::Bytes;
-
-use super::heading;
-use super::style::{Align, Colour, paragraph, table};
-use crate::memory;
-use crate::words::{self, count, counted};
+use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::results::explain::DeviceResult;
 
-/// How many holders are named; the others are summed up.
-const HOLDERS: usize = 8;
-/// The column of the room left after what failed.
-const ROOM: usize = 3;
-/// How many settings that do not help are listed.
-const FRUITLESS: usize = 3;
+use super::report::Align::{Hidden, Left, Right};
+use super::report::{Colour, Report, row};
+use crate::breakdown::Breakdown;
+use crate::numbers::{count, known};
+use crate::settings::{self, Remedy};
+use crate::{recording, verdict};
 
 /// The whole report.
 pub fn render(result: &DeviceResult, colour: Colour) -> String {
-    let mut out = String::new();
-    verdict(&mut out, result, colour);
-    heading::recording(&mut out, &result.recording);
-    findings(&mut out, result);
-    out.push('\n');
-    card(&mut out, result);
-    by_class(&mut out, result);
-    out.push('\n');
-    if words::has_history(&result.recording) {
-        fixes(&mut out, result, colour);
-        advice(&mut out, result);
+    let explanation = &result.explanation;
+    let headline = verdict::headline(result);
+    let headline = if explanation.ooms.is_empty() { headline } else { colour.bad(&headline) };
+    let mut report = Report::new(&headline, colour);
+    report.say_all(verdict::facts(result));
+    findings(&mut report, explanation);
+    report.gap();
+    report.breakdown(&Breakdown::at_moment(result));
+    report.say_all(verdict::borrowed(explanation).map(|note| ("Note", note)));
+    if let Some(classes) = Breakdown::by_class(result) {
+        report.gap();
+        report.breakdown(&classes);
     }
-    paragraph(&mut out, "Check", &words::fidelity(&result.recording));
-    out
+    report.gap();
+    if recording::has_history(&result.recording) {
+        fixes(&mut report, result);
+        advice(&mut report, explanation);
+    }
+    report.say("Check", recording::fidelity(&result.recording));
+    report.finish()
 }
 
-fn verdict(out: &mut String, result: &DeviceResult, colour: Colour) {
-    let explanation = &result.explanation;
-    let Some(oom) = explanation.ooms.first() else {
-        if !words::has_history(&result.recording) {
-            let _ = writeln!(out, "{}", colour.strong(&words::headline(result)));
-            return;
-        }
-        let _ = writeln!(out, "{}", colour.strong(&words::headline(result)));
-        paragraph(out, "When", &words::when(result));
-        return;
-    };
-    let _ = writeln!(out, "{}", colour.strong(&colour.bad(&words::headline(result))));
-    if let Some(place) = &oom.place {
-        paragraph(out, "Where", &words::located(place));
-    }
-    paragraph(out, "When", &words::when(result));
-    if let Some(failed) =
-        explanation.moment.failed.filter(|failed| failed.segment.to_string() != failed.size.to_string())
-    {
-        let text = format!("PyTorch's message says {}, which is what it asked of the driver", failed.segment);
-        paragraph(out, "Size", &text);
-    }
-}
-
-fn findings(out: &mut String, result: &DeviceResult) {
-    let explanation = &result.explanation;
-    let cause = explanation.cause;
-    if cause.is_none() && !explanation.ooms.is_empty() {
-        paragraph(
-            out,
-            "Cause",
-            "unknown: the limit cannot be told from this recording; give it with --limit",
-        );
+fn findings(report: &mut Report, explanation: &Explanation) {
+    if explanation.cause.is_none() && !explanation.ooms.is_empty() {
+        report.say("Cause", format!("unknown: {}", verdict::NO_CAUSE));
     }
     for finding in &explanation.findings {
-        let label = if finding.cause.is_some() && finding.cause == cause { "Cause" } else { "Also" };
-        let name = finding.cause.map_or_else(String::new, |cause| format!("{}: ", cause.name()));
-        paragraph(out, label, &format!("{name}{} [{}]", finding.claim, finding.rule));
-        for line in &finding.evidence {
-            paragraph(out, "", line);
-        }
+        let label = if verdict::is_cause(finding, explanation) { "Cause" } else { "Also" };
+        let name = finding.cause.map(|cause| format!("{}: ", cause.name())).unwrap_or_default();
+        report.say(label, format!("{name}{} [{}]", finding.claim, finding.rule));
+        report.say_all(finding.evidence.iter().map(|line| ("", line)));
     }
     for (cause, reason) in &explanation.ruled_out {
-        paragraph(out, "Not", &format!("{}: {reason}", cause.name()));
+        report.say("Not", format!("{}: {reason}", cause.name()));
     }
 }
 
-/// The memory at that moment, part by part; the parts add up to the last line.
-fn card(out: &mut String, result: &DeviceResult) {
-    let moment = &result.explanation.moment;
-    let mut rows: Vec<(Bytes, String)> = Vec::new();
-    let unlined = words::unlined(&result.recording);
-    for holder in moment.holders.iter().take(HOLDERS) {
-        rows.push((holder.bytes, held_by(holder, unlined)));
-    }
-    let rest = moment.holders.get(HOLDERS..).unwrap_or_default();
-    if !rest.is_empty() {
-        let bytes = rest.iter().map(|holder| holder.bytes).sum();
-        rows.push((bytes, format!("{} elsewhere", counted(rest.len() as u64, "line"))));
-    }
-    rows.push((moment.trapped(), "cached beside blocks in use: cannot be given back".to_owned()));
-    rows.push((moment.releasable, "cached, could be given back".to_owned()));
-    let (not_held, total, source) = memory::not_held(result);
-    rows.extend(not_held.into_iter().map(|(_, bytes, what)| (bytes, what)));
-    rows.retain(|(bytes, _)| *bytes > Bytes::ZERO);
-    let label = match result.explanation.ooms.first() {
-        Some(_) => "Memory when it failed",
-        None if words::has_history(&result.recording) => "Memory at the peak",
-        None => "Memory when the snapshot was taken",
-    };
-    let _ = writeln!(out, "  {label}");
-    let mut cells: Vec<Vec<String>> =
-        rows.into_iter().map(|(bytes, what)| vec![String::new(), bytes.to_string(), what]).collect();
-    cells.push(vec!["=".to_owned(), total.to_string(), source]);
-    table(out, 2, &[Align::Right, Align::Right, Align::Left], &cells);
-    if let Some(note) = words::borrowed(&result.explanation) {
-        paragraph(out, "Note", &note);
-    }
-}
-
-/// What was in use, by what it was for; the parts add up to the last line.
-fn by_class(out: &mut String, result: &DeviceResult) {
-    let moment = &result.explanation.moment;
-    let parts = moment.classes.as_ref().map(memory::by_class).unwrap_or_default();
-    if parts.is_empty() {
-        return;
-    }
-    out.push_str("\n  By class\n");
-    let mut cells: Vec<Vec<String>> = parts
-        .into_iter()
-        .map(|(bytes, name)| vec![String::new(), bytes.to_string(), name.to_owned()])
-        .collect();
-    cells.push(vec!["=".to_owned(), moment.counters.active.to_string(), "in use".to_owned()]);
-    table(out, 2, &[Align::Right, Align::Right, Align::Left], &cells);
-}
-
-fn held_by(holder: &Holder, unlined: &str) -> String {
-    let place = words::holder(holder, unlined);
-    if holder.count > 1 { format!("{place} ×{}", count(holder.count as u64)) } else { place }
-}
-
-/// What to change in the program, and what is tried in vain.
-fn advice(out: &mut String, result: &DeviceResult) {
-    let advice = &result.explanation.advice;
-    if advice.is_empty() {
-        return;
-    }
-    out.push_str("  Beside settings\n");
-    let helping = advice.iter().filter(|advice| advice.helps);
-    for (rank, advice) in helping.enumerate() {
-        paragraph(out, &(rank + 1).to_string(), &words::advice(advice));
-    }
-    for advice in advice.iter().filter(|advice| !advice.helps) {
-        paragraph(out, "–", &words::advice(advice));
-    }
-    out.push('\n');
-}
-
-fn fixes(out: &mut String, result: &DeviceResult, colour: Colour) {
+fn fixes(report: &mut Report, result: &DeviceResult) {
     let explanation = &result.explanation;
     if explanation.fixes.is_empty() {
         return;
     }
-    let helping = explanation.fixes.iter().filter(|fix| fix.helps).count();
-    let leaks = explanation.cause == Some(Cause::Leak);
-    let heading = match (helping, explanation.ooms.is_empty()) {
-        (1.., false) if leaks => "Settings that would have moved the failure to a later step (replayed)",
-        (0, false) => "Settings: none would have let it pass (replayed)",
-        (0, true) => "Settings: none would lower the peak by 1% or more (replayed)",
-        (_, false) => "Settings that would have let it pass (replayed)",
-        (_, true) => "Settings that lower the peak (replayed)",
-    };
-    let _ = writeln!(out, "  {heading}");
-    let limited = result.recording.ceiling().is_some();
-    let mut rows = vec![["", "peak held", "retries", "room", "fits", "settings"].map(str::to_owned).to_vec()];
-    let fruitless = explanation.fixes.iter().filter(|fix| !fix.helps).take(FRUITLESS);
-    for (rank, fix) in explanation.fixes.iter().filter(|fix| fix.helps).chain(fruitless).enumerate() {
-        let mark = if fix.helps { (rank + 1).to_string() } else { "–".to_owned() };
-        let fits = match (limited, fix.candidate.completes) {
-            (false, _) => "-",
-            (true, true) => "yes",
-            (true, false) => "no",
-        };
-        rows.push(vec![
-            mark,
-            fix.candidate.peak_reserved.to_string(),
-            count(fix.candidate.retries),
-            fix.candidate.room.map_or_else(|| "-".to_owned(), |room| room.to_string()),
-            fits.to_owned(),
-            words::settings(&fix.candidate),
-        ]);
+    report.heading(&format!("{} (replayed)", settings::heading(explanation)));
+    let limit = result.recording.ceiling();
+    let mut rows = vec![row!["", "peak held", "retries", "room", "fits", "settings"]];
+    for (rank, fix) in settings::listed(explanation) {
+        let tried = &fix.candidate;
+        let (room, fits) = (known(tried.room, "-"), settings::fits(tried, limit));
+        let named = settings::named(&tried.options, "defaults");
+        rows.push(row![known(rank, "–"), tried.peak_reserved, count(tried.retries), room, fits, named]);
     }
-    use Align::{Left, Right};
-    let mut columns = vec![Right, Right, Right, Right, Left, Left];
-    if explanation.ooms.is_empty() {
-        // Nothing failed, so there is nothing to have room after.
-        columns.remove(ROOM);
-        for row in &mut rows {
-            row.remove(ROOM);
+    // Where nothing failed, there is nothing to have room after.
+    let room = if explanation.ooms.is_empty() { Hidden } else { Right };
+    report.table(2, &[Right, Right, Right, room, Left, Left], &rows);
+    report.say_all(settings::columns(result).map(|text| ("Columns", text)));
+    if let Some(remedy) = Remedy::of(explanation) {
+        match remedy {
+            Remedy::Program(change) => report.say("Do", change),
+            Remedy::Settings(options) => {
+                report.say("Do", report.colour.good(&settings::command(options)));
+            }
         }
+        report.say_all(remedy.risks().into_iter().map(|risk| ("Mind", risk)));
     }
-    table(out, 2, &columns, &rows);
-    if limited {
-        let room = if explanation.ooms.is_empty() {
-            ""
-        } else {
-            "; room: what more such requests could take after it"
-        };
-        paragraph(
-            out,
-            "Columns",
-            &format!("peak held: with memory to spare; the others: under the limit{room}"),
-        );
+    report.gap();
+}
+
+/// What to change in the program, and what is tried in vain.
+fn advice(report: &mut Report, explanation: &Explanation) {
+    let advice = settings::beside(explanation);
+    if advice.is_empty() {
+        return;
     }
-    if leaks {
-        paragraph(out, "Do", words::cure_of_growth(explanation));
-    } else if let Some(best) = explanation.fixes.first().filter(|fix| fix.helps) {
-        paragraph(out, "Do", &colour.good(&words::instruction(&best.candidate)));
-        for risk in risks(&best.candidate.options) {
-            paragraph(out, "Mind", risk);
-        }
-    }
-    out.push('\n');
+    report.heading("Beside settings");
+    advice.iter().for_each(|(rank, text)| report.say(&known(*rank, "–"), text));
+    report.gap();
 }

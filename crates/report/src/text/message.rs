@@ -1,65 +1,52 @@
 //! `oomph explain` of a log or a pasted message, as text.
 
-use std::fmt::Write as _;
-
 use oomph_diagnose::message::{Log, Oom, Role};
 use oomph_trace::Bytes;
 
-use super::style::{Align, Colour, paragraph, table};
-use crate::words::{self, count, counted};
-
-/// How many changes that do not help are listed.
-const FRUITLESS: usize = 3;
-/// How many changes that help are listed.
-const HELPING: usize = 5;
+use super::report::{Colour, Report};
+use crate::numbers::{count, counted, known};
+use crate::{breakdown, message, place};
 
 /// The whole report: the culprit in full, what follows from it in a line each.
 pub fn render(log: &Log, colour: Colour) -> String {
-    let mut out = String::new();
-    let Some((culprit, others)) = log.ooms.split_first() else {
-        let _ = writeln!(out, "{}", colour.strong("no report of memory that ran out"));
-        let text = format!("{} read; none says that memory ran out", counted(log.extent.lines, "line"));
-        paragraph(&mut out, "Read", &text);
-        return out;
-    };
-    verdict(&mut out, culprit, colour);
-    memory(&mut out, culprit);
-    fixes(&mut out, culprit);
-    follow(&mut out, others);
-    out
+    report(log, colour).finish()
 }
 
-fn verdict(out: &mut String, oom: &Oom, colour: Colour) {
-    let title = words::message_headline(oom);
-    let _ = writeln!(out, "{}", colour.strong(&colour.bad(&title)));
-    if let Some(place) = &oom.place {
-        paragraph(out, "Where", &words::message_place(place));
-    }
-    paragraph(out, "Said", &format!("line {}: {}", count(oom.line), oom.text));
+pub(super) fn report(log: &Log, colour: Colour) -> Report {
+    let Some((culprit, others)) = log.ooms.split_first() else {
+        let mut report = Report::new(message::NONE, colour);
+        let lines = counted(log.extent.lines, "line");
+        report.say("Read", format!("{lines} read; none says that memory ran out"));
+        return report;
+    };
+    let mut report = Report::new(&colour.bad(&message::headline(culprit)), colour);
+    verdict(&mut report, culprit);
+    memory(&mut report, culprit);
+    fixes(&mut report, culprit);
+    follow(&mut report, others);
+    report
+}
+
+fn verdict(report: &mut Report, oom: &Oom) {
+    report.say_all(oom.place.as_ref().map(|found| ("Where", place::in_traceback(found))));
+    report.say("Said", format!("line {}: {}", count(oom.line), oom.text));
     if let Some(writer) = oom.writer {
         let program = if oom.framework.is_pytorch() { "PyTorch " } else { "" };
-        paragraph(out, "By", &format!("{program}{writer}"));
+        report.say("By", format!("{program}{writer}"));
     }
     let verdict = &oom.verdict;
-    let name = verdict.cause.name().replace('_', " ");
-    paragraph(out, "Cause", &format!("{name}, {} confidence", verdict.confidence.name()));
-    for line in &verdict.why {
-        paragraph(out, "", line);
-    }
-    if let Some(shape) = oom.shape {
-        paragraph(out, "Shape", shape.sentence());
-    }
-    if let Some(ask) = verdict.ask {
-        paragraph(out, "Find out", ask);
-    }
+    report.say("Cause", format!("{}, {} confidence", message::cause(oom), verdict.confidence.name()));
+    report.say_all(verdict.why.iter().map(|line| ("", line)));
+    report.say_all(oom.shape.map(|shape| ("Shape", shape.sentence())));
+    report.say_all(verdict.ask.map(|ask| ("Find out", ask)));
 }
 
 /// The numbers of the message, as far as it has them; with all of them the parts add up to the device.
-fn memory(out: &mut String, oom: &Oom) {
+fn memory(report: &mut Report, oom: &Oom) {
     let facts = &oom.facts;
     let outside =
         facts.outside().map(|outside| outside.saturating_sub(facts.other_process.unwrap_or_default()));
-    let rows: Vec<(Option<Bytes>, &str)> = vec![
+    let rows = [
         (facts.allocated, "in use by tensors"),
         (facts.cached(), "cached by the allocator"),
         (facts.private_pools, "free inside private pools, counted as in use"),
@@ -69,45 +56,31 @@ fn memory(out: &mut String, oom: &Oom) {
         (facts.allowed, "allowed to this process"),
         (facts.total, "on the device in all"),
     ];
-    let rows: Vec<Vec<String>> = rows
-        .into_iter()
-        .filter_map(|(bytes, what)| Some(vec![bytes?.to_string(), what.to_owned()]))
-        .collect();
-    if !rows.is_empty() {
-        out.push_str("\n  Memory, as the message states it\n");
-        table(out, 4, &[Align::Right, Align::Left], &rows);
-    }
+    report.figures(breakdown::STATED, &rows);
 }
 
-fn fixes(out: &mut String, oom: &Oom) {
+fn fixes(report: &mut Report, oom: &Oom) {
     if oom.fixes.is_empty() {
         return;
     }
-    out.push_str("\n  What helps, and how that is known\n");
-    let helping = oom.fixes.iter().filter(|fix| fix.helps).take(HELPING);
-    let fruitless = oom.fixes.iter().filter(|fix| !fix.helps).take(FRUITLESS);
-    for (rank, fix) in helping.enumerate() {
-        let label = format!("{}", rank + 1);
-        paragraph(out, &label, &format!("{} ({}): {}", fix.title, fix.known.name(), fix.why));
-    }
-    for fix in fruitless {
-        paragraph(out, "not", &format!("{} ({}): {}", fix.title, fix.known.name(), fix.why));
+    report.gap();
+    report.heading(message::FIXES);
+    for (rank, fix) in message::fixes(oom) {
+        let text = format!("{} ({}): {}", fix.title, fix.known.name(), fix.why);
+        report.say(&known(rank, "not"), text);
     }
 }
 
 /// What came after the first failure.
-fn follow(out: &mut String, others: &[Oom]) {
+fn follow(report: &mut Report, others: &[Oom]) {
     let failures = others.iter().filter(|oom| oom.role == Role::Follows).count();
     let warnings = others.iter().filter(|oom| oom.role == Role::Warning).count();
     if failures > 0 {
-        let text = format!(
-            "{} in the log, most likely because of this one",
-            counted(failures as u64, "more failure")
-        );
-        paragraph(out, "Then", &text);
+        let failures = counted(failures, "more failure");
+        report.say("Then", format!("{failures} in the log, most likely because of this one"));
     }
     if warnings > 0 {
-        let text = format!("{} of memory that was short but not fatal", counted(warnings as u64, "warning"));
-        paragraph(out, "Beside", &text);
+        let warnings = counted(warnings, "warning");
+        report.say("Beside", format!("{warnings} of memory that was short but not fatal"));
     }
 }

@@ -1,7 +1,6 @@
 //! Results as text for people: 80 columns, colour only where it is asked for.
 
-mod style;
-mod heading;
+mod report;
 pub mod explain;
 pub mod inspect;
 pub mod message;
@@ -14,7 +13,7 @@ pub mod status;
 pub mod tune;
 
 use oomph_diagnose::results::explain::{Explained, FileResult};
-pub use style::Colour;
+pub use report::Colour;
 
 /// Everything explained, each file under its name where there are several.
 pub fn files(files: &[FileResult], colour: Colour) -> String {

@@ -1,14 +1,13 @@
 //! `oomph explain` of a recording without memory of a card, as text: how the process ended, and the host's memory.
 
-use std::fmt::Write as _;
-
+use oomph_diagnose::results::explain::ProcessResult;
 use oomph_trace::Sidecar;
 use oomph_trace::sidecar::{Framework, Host, Why};
 
 use super::message;
-use super::style::{Align, Colour, paragraph, table};
-use crate::words::{count, rank};
-use oomph_diagnose::results::explain::ProcessResult;
+use super::report::{Colour, Report};
+use crate::numbers::count;
+use crate::recording::rank;
 
 /// The longest exception that is shown, in characters.
 const LONGEST: usize = 400;
@@ -16,11 +15,11 @@ const LONGEST: usize = 400;
 /// The whole report.
 pub fn render(result: &ProcessResult, colour: Colour) -> String {
     let sidecar = &result.sidecar;
-    let mut out = String::new();
-    match result.log.as_ref().filter(|log| !log.ooms.is_empty()) {
+    let mut report = match result.log.as_ref().filter(|log| !log.ooms.is_empty()) {
         Some(log) => {
-            out.push_str(&message::render(log, colour));
-            out.push('\n');
+            let mut report = message::report(log, colour);
+            report.gap();
+            report
         }
         None => {
             let uncaught = sidecar.exception.as_ref().is_some_and(|exception| exception.uncaught);
@@ -30,58 +29,56 @@ pub fn render(result: &ProcessResult, colour: Colour) -> String {
                 (false, 0) => "no failure was recorded",
                 (false, _) => "out of host memory: the kernel killed a process of its control group",
             };
-            let _ = writeln!(out, "{}", colour.strong(title));
-            exception(&mut out, sidecar);
+            let mut report = Report::new(title, colour);
+            report.say_all(exception(sidecar).map(|text| ("Said", text)));
+            report
         }
-    }
-    paragraph(&mut out, "Run", &run(sidecar));
-    paragraph(&mut out, "GPU", "no memory of a GPU was recorded: nothing to replay or to tune");
+    };
+    report.say("Run", run(sidecar));
+    report.say("GPU", "no memory of a GPU was recorded: nothing to replay or to tune");
     if let Some(host) = &sidecar.host {
-        memory(&mut out, host);
+        memory(&mut report, host);
     }
-    out
+    report.finish()
 }
 
-fn exception(out: &mut String, sidecar: &Sidecar) {
-    let Some(exception) = &sidecar.exception else { return };
+fn exception(sidecar: &Sidecar) -> Option<String> {
+    let exception = sidecar.exception.as_ref()?;
     let class = exception.class.as_deref().unwrap_or("an exception");
     let text = exception.text.as_deref().unwrap_or_default();
     let text: String = format!("{class}: {text}").chars().take(LONGEST).collect();
-    paragraph(out, "Said", text.trim_end_matches(": "));
+    Some(text.trim_end_matches(": ").to_owned())
 }
 
 fn run(sidecar: &Sidecar) -> String {
     let identity = &sidecar.identity;
-    let mut parts = Vec::new();
-    let rank = rank(sidecar);
-    parts.extend((!rank.is_empty()).then(|| rank.trim_end_matches(", ").to_owned()));
-    parts.extend(identity.pid.map(|pid| format!("process {pid}")));
-    parts.extend((!identity.argv.is_empty()).then(|| identity.argv.join(" ")));
-    parts.extend(sidecar.framework.map(|framework| {
-        match framework {
-            Framework::Torch => "PyTorch",
-            Framework::Jax => "JAX",
-            Framework::TensorFlow => "TensorFlow",
-        }
-        .to_owned()
-    }));
-    parts.extend(sidecar.why.map(|why| {
-        match why {
-            Why::Start => "last written when it began",
-            Why::Beat => "last written while it ran",
-            Why::Oom => "written when memory ran out",
-            Why::Exit => "written when it ended",
-            Why::Signal => "written on a signal",
-            Why::Dump => "written on demand",
-        }
-        .to_owned()
-    }));
+    let framework = sidecar.framework.map(|framework| match framework {
+        Framework::Torch => "PyTorch",
+        Framework::Jax => "JAX",
+        Framework::TensorFlow => "TensorFlow",
+    });
+    let why = sidecar.why.map(|why| match why {
+        Why::Start => "last written when it began",
+        Why::Beat => "last written while it ran",
+        Why::Oom => "written when memory ran out",
+        Why::Exit => "written when it ended",
+        Why::Signal => "written on a signal",
+        Why::Dump => "written on demand",
+    });
+    let parts = [
+        rank(sidecar),
+        identity.pid.map(|pid| format!("process {pid}")),
+        (!identity.argv.is_empty()).then(|| identity.argv.join(" ")),
+        framework.map(str::to_owned),
+        why.map(str::to_owned),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { "nothing is known of it".to_owned() } else { parts.join(", ") }
 }
 
 /// The host's memory, as far as it is known.
-fn memory(out: &mut String, host: &Host) {
-    let rows = [
+fn memory(report: &mut Report, host: &Host) {
+    let figures = [
         (host.rss, "held by the process"),
         (host.peak_rss, "held by it at its peak"),
         (host.available, "available on the machine"),
@@ -91,14 +88,9 @@ fn memory(out: &mut String, host: &Host) {
         (host.shm_free, "free in /dev/shm"),
         (host.shm_total, "in /dev/shm in all"),
     ];
-    let rows: Vec<Vec<String>> = rows
-        .into_iter()
-        .filter_map(|(bytes, what)| Some(vec![bytes?.to_string(), what.to_owned()]))
-        .collect();
-    out.push_str("\n  Host memory when it was written\n");
-    table(out, 4, &[Align::Right, Align::Left], &rows);
+    report.figures("Host memory when it was written", &figures);
     if let Some(kills) = host.cgroup_oom_kills.filter(|kills| *kills > 0) {
         let text = format!("the kernel killed processes of its control group for memory: {}", count(kills));
-        paragraph(out, "Killed", &text);
+        report.say("Killed", text);
     }
 }

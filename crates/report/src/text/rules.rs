@@ -1,26 +1,23 @@
 //! `oomph rule` as text.
 
-use std::fmt::Write as _;
-
 use oomph_diagnose::rules::RuleInfo;
 
-use super::style::{Align, Colour, table};
+use super::report::{Align, Colour, Report, row};
 
 /// Every rule, a line each.
 pub fn list(rules: &[&RuleInfo]) -> String {
-    let mut out =
-        String::from("What `oomph explain` can find in a recording; `oomph rule OOM003` says more.\n\n");
-    let rows: Vec<Vec<String>> =
-        rules.iter().map(|info| vec![info.id.to_owned(), info.summary.to_owned()]).collect();
-    table(&mut out, 2, &[Align::Left, Align::Left], &rows);
-    out
+    let title = "What `oomph explain` can find in a recording; `oomph rule OOM003` says more.";
+    let mut report = Report::new(title, Colour::Off);
+    report.gap();
+    let rows: Vec<_> = rules.iter().map(|info| row![info.id, info.summary]).collect();
+    report.table(2, &[Align::Left, Align::Left], &rows);
+    report.finish()
 }
 
 /// One rule's page.
 pub fn page(info: &RuleInfo, colour: Colour) -> String {
-    let mut out = String::new();
-    let _ = writeln!(out, "{}\n", colour.strong(&format!("{} {}", info.id, info.name)));
-    out.push_str(info.page.trim());
-    out.push('\n');
-    out
+    let mut report = Report::new(&format!("{} {}", info.id, info.name), colour);
+    report.gap();
+    report.line(info.page.trim());
+    report.finish()
 }

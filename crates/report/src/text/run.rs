@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use oomph_diagnose::results::run::{HostDeath, LaterFailure, Peak, RunEnd, RunResult, Sure};
 
-use super::style::{Colour, WIDTH, paragraph};
-use crate::words::{count, counted};
+use super::report::{Colour, Report, WIDTH};
+use crate::numbers::{count, counted};
 
 /// How much is said of a run in which nothing ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +44,8 @@ pub fn render(result: &RunResult, last: &str, talk: Talk, colour: Colour) -> Str
         RunEnd::Other => {
             let mut out = peaks(&result.peaks, last);
             if result.failures > 0 {
-                let times = if result.failures == 1 {
-                    "once".to_owned()
-                } else {
-                    format!("{} times", result.failures)
-                };
+                let once = result.failures == 1;
+                let times = if once { "once".to_owned() } else { format!("{} times", result.failures) };
                 let _ =
                     writeln!(out, "oomph: ran out of memory {times} and went on; why: oomph explain {last}");
             }
@@ -64,17 +61,16 @@ pub fn render(result: &RunResult, last: &str, talk: Talk, colour: Colour) -> Str
 fn peaks(peaks: &[Peak], folder: &str) -> String {
     let mut out = String::new();
     for peak in peaks.iter().take(LINES) {
-        let process = peak.process.as_ref().map_or_else(String::new, |name| format!("{name}, "));
-        let of = peak.whole.map_or_else(String::new, |whole| {
-            let allowed = if peak.is_limit { " allowed" } else { "" };
-            format!(" of {whole}{allowed} ({:.0}%)", 100.0 * peak.held.share_of(whole))
-        });
-        let retries =
-            if peak.retries == 1 { "1 retry".to_owned() } else { format!("{} retries", count(peak.retries)) };
-        let _ = writeln!(out, "oomph: {process}GPU {} peak {} held{of}, {retries}", peak.device, peak.held);
+        let process = peak.process.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
+        let allowed = if peak.is_limit { " allowed" } else { "" };
+        let share = |whole| format!(" of {whole}{allowed} ({:.0}%)", 100.0 * peak.held.share_of(whole));
+        let of = peak.whole.map(share).unwrap_or_default();
+        let retries = if peak.retries == 1 { "retry" } else { "retries" };
+        let (gpu, held, times) = (peak.device, peak.held, count(peak.retries));
+        let _ = writeln!(out, "oomph: {process}GPU {gpu} peak {held} held{of}, {times} {retries}");
     }
     if peaks.len() > LINES {
-        let _ = writeln!(out, "oomph: and {} more", counted((peaks.len() - LINES) as u64, "GPU"));
+        let _ = writeln!(out, "oomph: and {} more", counted(peaks.len() - LINES, "GPU"));
     }
     let together = format!("{}; {folder}", out.trim_end());
     match peaks {
@@ -87,17 +83,13 @@ fn peaks(peaks: &[Peak], folder: &str) -> String {
 
 /// The report on a death by the host's memory.
 fn host_death(death: &HostDeath, colour: Colour) -> String {
-    let mut out = String::new();
     let title = death.title();
     let title = if death.sure() == Sure::No { title } else { colour.bad(&title) };
-    let _ = writeln!(out, "{}", colour.strong(&title));
-    paragraph(&mut out, "Known by", &death.known_by());
-    let figures = death.figures();
-    if !figures.is_empty() {
-        paragraph(&mut out, "Memory", &figures);
-    }
-    paragraph(&mut out, "Do", death.cure());
-    out
+    let mut report = Report::new(&title, colour);
+    report.say("Known by", death.known_by());
+    report.say_all(Some(death.figures()).filter(|text| !text.is_empty()).map(|text| ("Memory", text)));
+    report.say("Do", death.cure());
+    report.finish()
 }
 
 #[cfg(test)]

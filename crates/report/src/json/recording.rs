@@ -1,0 +1,122 @@
+//! The parts that several verbs share: what the recording is, its peaks, how exactly it is replayed, lines of the program.
+
+use oomph_diagnose::place;
+use oomph_engine::counters;
+use oomph_engine::fidelity;
+use oomph_engine::program::{self, Origin};
+use oomph_engine::recording::{LimitSource, Recording};
+use oomph_trace::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+document! {
+    /// What the recording is.
+    pub(super) fn trace(recording: &Recording) -> Trace with (bounds = &recording.program.limit) {
+        /// The GPU's number.
+        device: i32 = recording.trace().device,
+        /// How many events.
+        events: usize = recording.trace().events.len(),
+        /// Whether anything was in use before the first event: `"windowed"`.
+        #[schemars(extend("enum" = ["complete", "windowed"]))]
+        origin: &'static str = match recording.program.origin {
+            Origin::Complete => "complete",
+            Origin::Windowed => "windowed",
+        },
+        /// The version of PyTorch, such as `"2.11"`: given with `--profile`, recorded, or inferred.
+        profile: String = recording.setup.profile.version.to_string(),
+        /// The recorded settings; `""` for defaults.
+        settings: String = recording.setup.options.to_string(),
+        /// What the process could hold.
+        limit: Option<Bytes> = recording.ceiling(),
+        /// How the limit is known. `"given"` on the command line; `"recorded"`: the fraction that was set, from a
+        /// [recording](recording.md); `"refusals"`: from what was granted and refused; `"garbage_collection"`: from
+        /// when it ran.
+        #[schemars(extend("enum" = ["given", "recorded", "refusals", "garbage_collection", null]))]
+        limit_source: Option<&'static str> = match recording.limit_source {
+            LimitSource::None => None,
+            LimitSource::Given => Some("given"),
+            LimitSource::Recorded => Some("recorded"),
+            LimitSource::Refusals => Some("refusals"),
+            LimitSource::GarbageCollection => Some("garbage_collection"),
+        },
+        /// The most that was granted: the limit is no smaller.
+        limit_at_least: Bytes = bounds.at_least,
+        /// The least that was refused: the limit is smaller.
+        limit_below: Option<Bytes> = bounds.below,
+        /// What nothing tells.
+        unknown: Vec<Unknown> = recording.program.unknown.iter().map(unknown).collect(),
+    }
+
+    /// The peaks of the recording.
+    pub(super) fn recorded(recording: &Recording) -> Recorded {
+        #[serde(flatten)]
+        peaks: Peaks = peaks(&recording.peaks),
+        /// True where the replay is not exact: then allocated and active lack what was lost by not splitting.
+        estimated: bool = !recording.is_exact(),
+    }
+
+    /// The greatest value of each [counter](../concepts/words.md#counters).
+    pub(super) fn peaks(peaks: &counters::Peaks) -> Peaks {
+        /// Of what was asked for.
+        peak_requested: Bytes = peaks.requested.bytes,
+        /// Of what served an allocation.
+        peak_allocated: Bytes = peaks.allocated.bytes,
+        /// Of that and what waits for another stream.
+        peak_active: Bytes = peaks.active.bytes,
+        /// Of what was held from the driver.
+        peak_reserved: Bytes = peaks.reserved.bytes,
+    }
+
+    /// Whether the replay of the recording is exact.
+    pub(super) fn fidelity(recording: &Recording) -> Fidelity {
+        /// Every address, driver call, failure and final block agreed.
+        exact: bool = recording.is_exact(),
+        /// Where they part first.
+        first_divergence: Option<Divergence> = recording.fidelity.divergence.as_ref().map(divergence),
+    }
+
+    /// Where a replay parts from the recording.
+    fn divergence(parted: &fidelity::Divergence) -> Divergence {
+        /// The event.
+        event: u32 = parted.event.0,
+        /// What the recording shows, in words.
+        recorded: String = parted.recorded.to_string(),
+        /// What the replay did, in words.
+        replayed: String = parted.replayed.to_string(),
+    }
+
+    /// Where memory was asked for: the innermost line that is not of an installed package; if all are, the innermost.
+    pub(super) fn place(place: &place::Place) -> Place {
+        #[serde(flatten)]
+        own: Line = line(&place.line),
+        /// The innermost line, where that is another.
+        within: Option<Line> = place.within.as_ref().map(line),
+    }
+
+    /// A line of source.
+    fn line(line: &place::Line) -> Line {
+        /// Its file, as recorded.
+        file: String = line.file.clone(),
+        /// Its number.
+        line: u32 = line.line,
+        /// The function it is in.
+        function: String = line.function.clone(),
+    }
+}
+
+/// Something that the recording does not tell.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Unknown {
+    /// So many blocks are of inexact length.
+    SlackBeforeStart(usize),
+    /// So many events were left out.
+    OutsideSegments(usize),
+}
+
+fn unknown(unknown: &program::Unknown) -> Unknown {
+    match *unknown {
+        program::Unknown::SlackBeforeStart { blocks } => Unknown::SlackBeforeStart(blocks),
+        program::Unknown::OutsideSegments { events } => Unknown::OutsideSegments(events),
+    }
+}

@@ -1,0 +1,28 @@
+//! Lines of a program as reports name them.
+
+use oomph_diagnose::message;
+use oomph_diagnose::moment::Holder;
+use oomph_diagnose::place::Place;
+
+/// The user's line, and the library's it led to: `train.py:61 step, in functional.py:3504`.
+pub(crate) fn located(place: &Place) -> String {
+    let line = &place.line;
+    let own = format!("{}:{} {}", line.file_name(), line.line, line.function);
+    match &place.within {
+        Some(inner) if own.len() < 34 => format!("{own}, in {}:{}", inner.file_name(), inner.line),
+        _ => own,
+    }
+}
+
+/// Who holds it; `unlined`: what to say where that is not known.
+pub(crate) fn holder(holder: &Holder, unlined: &str) -> String {
+    holder.place.as_ref().map_or_else(|| unlined.to_owned(), located)
+}
+
+/// The user's line that a message's traceback names, and what the job was doing: `train.py:61 main, in forward`.
+pub(crate) fn in_traceback(place: &message::Place) -> String {
+    let file = place.file.rsplit(['/', '\\']).next().unwrap_or(&place.file);
+    let line = if place.line > 0 { format!(":{}", place.line) } else { String::new() };
+    let phase = place.phase.map(|phase| format!(", in {}", phase.name())).unwrap_or_default();
+    format!("{file}{line} {}{phase}", place.function)
+}

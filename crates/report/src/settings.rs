@@ -1,0 +1,115 @@
+//! The settings that were replayed against a failure or a peak, and what to do.
+
+use oomph_diagnose::advice::{Advice, How};
+use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::fixes::Fix;
+use oomph_diagnose::results::explain::DeviceResult;
+use oomph_diagnose::rules::Cause;
+use oomph_diagnose::tune::{Candidate, risks};
+use oomph_engine::torch::options::Options;
+use oomph_trace::Bytes;
+
+use crate::ranking::ranked;
+
+/// How many settings that do not help are listed.
+const FRUITLESS: usize = 3;
+
+/// The settings as PyTorch reads them, or `default` where none differs from its defaults.
+pub(crate) fn named(options: &Options, default: &str) -> String {
+    let settings = options.to_string();
+    if settings.is_empty() { default.to_owned() } else { settings }
+}
+
+/// What to type to get these settings.
+pub(crate) fn command(options: &Options) -> String {
+    match options.to_string() {
+        none if none.is_empty() => "unset PYTORCH_CUDA_ALLOC_CONF".to_owned(),
+        settings => format!("PYTORCH_CUDA_ALLOC_CONF={settings}"),
+    }
+}
+
+/// Whether a candidate serves every request under the limit, where there is one.
+pub(crate) fn fits(candidate: &Candidate, limit: Option<Bytes>) -> &'static str {
+    match limit {
+        None => "-",
+        Some(_) if candidate.completes => "yes",
+        Some(_) => "no",
+    }
+}
+
+/// What the settings that were replayed would have done.
+pub(crate) fn heading(explanation: &Explanation) -> &'static str {
+    let helps = explanation.fixes.iter().any(|fix| fix.helps);
+    match (helps, !explanation.ooms.is_empty()) {
+        (true, true) if explanation.cause == Some(Cause::Leak) => {
+            "Settings that would have moved the failure to a later step"
+        }
+        (false, true) => "Settings: none would have let it pass",
+        (false, false) => "Settings: none would lower the peak by 1% or more",
+        (true, true) => "Settings that would have let it pass",
+        (true, false) => "Settings that lower the peak",
+    }
+}
+
+/// The settings to list, those that help first.
+pub(crate) fn listed(explanation: &Explanation) -> Vec<(Option<usize>, &Fix)> {
+    ranked(&explanation.fixes, |fix| fix.helps, [usize::MAX, FRUITLESS])
+}
+
+/// What the columns of the list count, where a limit makes them differ.
+pub(crate) fn columns(result: &DeviceResult) -> Option<String> {
+    result.recording.ceiling()?;
+    let failed = !result.explanation.ooms.is_empty();
+    let room = if failed { "; room: what more such requests could take after it" } else { "" };
+    Some(format!("peak held: with memory to spare; the others: under the limit{room}"))
+}
+
+/// What to do first.
+pub(crate) enum Remedy<'a> {
+    /// Change the program, in a sentence: settings do not cure growth.
+    Program(&'static str),
+    /// Set this.
+    Settings(&'a Options),
+}
+
+impl Remedy<'_> {
+    /// The remedy that a verdict leads to; `None` where no setting helps.
+    pub(crate) fn of(explanation: &Explanation) -> Option<Remedy<'_>> {
+        if explanation.cause == Some(Cause::Leak) {
+            let evaluates = explanation.findings.iter().any(|finding| finding.rule == "OOM007");
+            return Some(Remedy::Program(if evaluates {
+                "wrap the evaluation in torch.no_grad() or torch.inference_mode(); no setting cures growth"
+            } else {
+                "find what keeps the memory of past steps alive; no setting cures growth"
+            }));
+        }
+        let best = explanation.fixes.first().filter(|fix| fix.helps)?;
+        Some(Remedy::Settings(&best.candidate.options))
+    }
+
+    /// What to mind when doing it.
+    pub(crate) fn risks(&self) -> Vec<&'static str> {
+        match self {
+            Remedy::Program(_) => Vec::new(),
+            Remedy::Settings(options) => risks(options),
+        }
+    }
+}
+
+/// What to change in the program, then what is tried in vain.
+pub(crate) fn beside(explanation: &Explanation) -> Vec<(Option<usize>, String)> {
+    let listed = ranked(&explanation.advice, |advice| advice.helps, [usize::MAX; 2]);
+    listed.into_iter().map(|(rank, advice)| (rank, sentence(advice))).collect()
+}
+
+/// A change of the program, what it leads to and how that is known.
+fn sentence(advice: &Advice) -> String {
+    let leads_to = match (advice.in_use, advice.helps) {
+        (Some(bytes), true) => format!(", {bytes} in use, which fits"),
+        (Some(bytes), false) if advice.how == How::Computed && bytes > Bytes::ZERO => {
+            format!(", {bytes} still in use")
+        }
+        _ => String::new(),
+    };
+    format!("{} ({}{leads_to}): {}", advice.title, advice.how.name(), advice.why)
+}
