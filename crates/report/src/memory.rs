@@ -1,6 +1,6 @@
 //! The memory at a moment in parts that add up, as the text report and the page show it.
 
-use oomph_diagnose::card::Beside;
+use oomph_diagnose::card::RestOfCard;
 use oomph_diagnose::classes::{ByClass, Class};
 use oomph_trace::Bytes;
 
@@ -26,7 +26,7 @@ pub(crate) fn not_held(result: &DeviceResult) -> (Vec<Part>, Bytes, String) {
     }
 }
 
-fn beside_rows(beside: &Beside, result: &DeviceResult) -> Vec<Part> {
+fn beside_rows(beside: &RestOfCard, result: &DeviceResult) -> Vec<Part> {
     let beyond = match words::limit(&result.recording) {
         Some((limit, source)) => {
             let source = source.strip_prefix("limit, ").unwrap_or(&source);

@@ -1,6 +1,6 @@
 //! The sentences that the text reports and the page share.
 
-use oomph_diagnose::advice::{Advice, How};
+use oomph_diagnose::advice::{Advice, Basis};
 use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::message::{self, Oom, Role};
 use oomph_diagnose::moment::Holder;
@@ -247,7 +247,7 @@ pub(crate) fn instruction(candidate: &Candidate) -> String {
 pub(crate) fn advice(advice: &Advice) -> String {
     let leads_to = match (advice.in_use, advice.helps) {
         (Some(bytes), true) => format!(", {bytes} in use, which fits"),
-        (Some(bytes), false) if advice.how == How::Computed && bytes > Bytes::ZERO => {
+        (Some(bytes), false) if advice.how == Basis::Computed && bytes > Bytes::ZERO => {
             format!(", {bytes} still in use")
         }
         _ => String::new(),
