@@ -17,32 +17,32 @@ pub struct Advice {
     /// Whether it helps: it would have fitted; without a known limit, it needs less.
     pub helps: bool,
     /// How that is known.
-    pub how: How,
+    pub how: Basis,
     /// Why, with the numbers.
     pub why: String,
 }
 
 /// How an advice is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum How {
+pub enum Basis {
     /// From the recording's own numbers.
     Computed,
     /// From what usually happens.
     Practice,
 }
 
-impl How {
+impl Basis {
     /// The words for it.
     pub const fn name(self) -> &'static str {
         match self {
-            How::Computed => "computed",
-            How::Practice => "known from practice",
+            Basis::Computed => "computed",
+            Basis::Practice => "known from practice",
         }
     }
 }
 
-/// What helps against this cause, what helps most first, and what people try in vain. Nothing without a failure: then
-/// nobody asked.
+/// What helps against this cause, what helps most first, and what people try although it does not help. Nothing where no
+/// request failed, or no limit is known.
 pub fn against(cause: Option<Cause>, recording: &Recording, moment: &Moment, steps: &Steps) -> Vec<Advice> {
     let (Some(cause), Some(failed), Some(ceiling)) = (cause, moment.failed, recording.ceiling()) else {
         return Vec::new();
@@ -58,70 +58,55 @@ pub fn against(cause: Option<Cause>, recording: &Recording, moment: &Moment, ste
     advice
 }
 
+impl Advice {
+    fn computed(title: &'static str, in_use: Bytes, helps: bool, why: String) -> Advice {
+        Advice { title, in_use: Some(in_use), helps, how: Basis::Computed, why }
+    }
+
+    fn practice(title: &'static str, why: String) -> Advice {
+        Advice { title, in_use: None, helps: true, how: Basis::Practice, why }
+    }
+}
+
 /// Memory that grew since the steps settled, given back.
 fn without_growth(moment: &Moment, steps: &Steps, request: Bytes, ceiling: Bytes) -> Advice {
-    let grown: Bytes = steps.growth.as_ref().map_or(Bytes::ZERO, |growth| {
-        Bytes(growth.per_step.0.saturating_mul(steps.baseline.len() as u64 - 1))
-    });
+    let title = "let go of what past steps made: detach, .item(), no_grad, or move it to the CPU";
+    let passed = steps.baseline.len() as u64 - 1;
+    let per_step = steps.growth.as_ref().map_or(Bytes::ZERO, |growth| growth.per_step);
+    let grown = Bytes(per_step.0.saturating_mul(passed));
     let in_use = moment.counters.active.saturating_sub(grown) + request;
-    Advice {
-        title: "let go of what past steps made: detach, .item(), no_grad, or move it to the CPU",
-        in_use: Some(in_use),
-        helps: in_use <= ceiling,
-        how: How::Computed,
-        why: format!("{grown} of what was in use had grown over {} steps", steps.baseline.len() - 1),
-    }
+    let why = format!("{grown} of what was in use had grown over {passed} steps");
+    Advice::computed(title, in_use, in_use <= ceiling, why)
 }
 
 /// What the step under way made, and the request itself, shrink with the batch; what was there before does not.
 fn smaller_batch(moment: &Moment, request: Bytes, ceiling: Bytes) -> Advice {
+    let title = "half the micro-batch and twice the accumulation, the same effective batch";
     let of_step = moment.of_step + request;
     let stays = moment.counters.active.saturating_sub(moment.of_step);
     let halved = stays + Bytes(of_step.0 / 2);
-    Advice {
-        title: "half the micro-batch and twice the accumulation, the same effective batch",
-        in_use: Some(halved),
-        helps: halved <= ceiling,
-        how: How::Computed,
-        why: format!(
-            "{of_step} belongs to the step under way, which grows with the batch; {stays} was there before"
-        ),
-    }
+    let why = format!(
+        "{of_step} belongs to the step under way, which grows with the batch; {stays} was there before"
+    );
+    Advice::computed(title, halved, halved <= ceiling, why)
 }
 
 fn checkpointing(moment: &Moment) -> Advice {
-    Advice {
-        title: "gradient checkpointing, or mixed precision",
-        in_use: None,
-        helps: true,
-        how: How::Practice,
-        why: format!(
-            "both shrink the {} that the step under way holds; a third more time, or none",
-            moment.of_step
-        ),
-    }
+    let of_step = moment.of_step;
+    let why = format!("both shrink the {of_step} that the step under way holds; a third more time, or none");
+    Advice::practice("gradient checkpointing, or mixed precision", why)
 }
 
 fn steady_shapes() -> Advice {
-    Advice {
-        title: "fewer different sizes: pad to buckets, and put the largest batch first",
-        in_use: None,
-        helps: true,
-        how: How::Practice,
-        why: "equal requests reuse each other's blocks; what comes first shapes the segments".to_owned(),
-    }
+    let title = "fewer different sizes: pad to buckets, and put the largest batch first";
+    let why = "equal requests reuse each other's blocks; what comes first shapes the segments";
+    Advice::practice(title, why.to_owned())
 }
 
 fn empty_cache(moment: &Moment) -> Advice {
-    Advice {
-        title: "torch.cuda.empty_cache()",
-        in_use: Some(moment.counters.active),
-        helps: false,
-        how: How::Computed,
-        why: format!(
-            "PyTorch gave back all it could before it failed; of the {} still cached {} could go",
-            moment.counters.cached(),
-            moment.releasable
-        ),
-    }
+    let (cached, releasable) = (moment.counters.cached(), moment.releasable);
+    let why = format!(
+        "PyTorch gave back all it could before it failed; of the {cached} still cached {releasable} could go"
+    );
+    Advice::computed("torch.cuda.empty_cache()", moment.counters.active, false, why)
 }

@@ -24,9 +24,9 @@ use crate::phases::{Phase, Phases};
 
 /// How many steps are asked, the nearest first.
 const ASKED: usize = 8;
-/// So many sizes of the same order do not agree by chance.
+/// This many sizes of the same order do not agree by chance.
 const MANY: usize = 8;
-/// What is of the same order.
+/// Sizes within this factor are of the same order.
 const FACTOR: u64 = 4;
 
 /// Stacks lent to requests that were made while none were recorded.

@@ -6,9 +6,9 @@ use oomph_trace::{Action, Bytes};
 
 use crate::moment::Moment;
 
-/// What the card holds beside what PyTorch holds; with that, the parts add up to [`Beside::total`].
+/// What the card holds beside what PyTorch holds; with that, the parts add up to [`RestOfCard::total`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct RestOfCard {
     /// The card's name.
     pub name: Option<String>,
     /// The card's memory.
@@ -28,7 +28,7 @@ pub struct Beside {
 ///
 /// At a failure the event says what the driver had left. Otherwise the recorder's last look at the card tells what is
 /// outside of PyTorch, which hardly changes.
-pub fn at(recording: &Recording, moment: &Moment) -> Option<Beside> {
+pub fn at(recording: &Recording, moment: &Moment) -> Option<RestOfCard> {
     let sidecar = recording.snapshot.sidecar.as_ref()?;
     let card = sidecar.card(recording.trace().device)?;
     let held = moment.counters.reserved;
@@ -45,7 +45,7 @@ pub fn at(recording: &Recording, moment: &Moment) -> Option<Beside> {
     let not_held = free.min(limit.saturating_sub(held));
     let others = card.used_by_others.or_else(|| others(card, sidecar.identity.pid?));
     let others = others.map(|others| others.min(outside));
-    Some(Beside {
+    Some(RestOfCard {
         name: card.name.clone(),
         total,
         not_held,
@@ -55,8 +55,8 @@ pub fn at(recording: &Recording, moment: &Moment) -> Option<Beside> {
     })
 }
 
-/// What the listed processes hold beside this one. Without this one among them the list is another machine's, as
-/// containers see it, and tells nothing.
+/// What the listed processes hold beside this one. A list without this one cannot be used: a container knows processes
+/// by other numbers than the machine does.
 fn others(card: &Card, pid: u64) -> Option<Bytes> {
     let is_this = |process: &&oomph_trace::sidecar::Process| process.pid == pid;
     card.processes.iter().find(is_this)?;

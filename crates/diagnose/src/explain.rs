@@ -5,7 +5,7 @@ use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx, StackId};
 
 use crate::advice::{self, Advice};
-use crate::card::{self, Beside};
+use crate::card::{self, RestOfCard};
 use crate::classes::{ByClass, Classes};
 use crate::fixes::{self, Fix};
 use crate::moment::{self, Moment};
@@ -49,12 +49,12 @@ pub struct Explanation {
     pub steps: Steps,
     /// Settings replayed, those that help first, by what they need.
     pub fixes: Vec<Fix>,
-    /// What can be done beside settings, and what people try in vain; only where a request failed.
+    /// What can be done beside settings, and what people try although it does not help; only where a request failed.
     pub advice: Vec<Advice>,
     /// The step and the phase of the moment, as the recorder marked them.
     pub when: Option<(Option<u64>, Phase)>,
     /// What lies on the card beside PyTorch's memory, where the recorder described it.
-    pub beside: Option<Beside>,
+    pub beside: Option<RestOfCard>,
     /// What was in use at the peak, by what it was for, where the recorder tells.
     pub peak_classes: Option<ByClass>,
     /// The steps that lent their stacks to allocations of others, and to how many.
@@ -145,10 +145,8 @@ fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, Strin
     if !found(Cause::Capacity) {
         let reason = match evidence.steps.baseline.get(1).filter(|_| needed > ceiling) {
             Some(early) => {
-                format!(
-                    "{early} was in use at the start of step {}; it is the growth that does not fit",
-                    evidence.steps.number(2)
-                )
+                let step = evidence.steps.number(2);
+                format!("{early} was in use at the start of step {step}; it is the growth that does not fit")
             }
             None => format!("{needed} was needed in all, {} is there", evidence.recording.ceiling_text()),
         };
@@ -156,13 +154,12 @@ fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, Strin
     }
     if !found(Cause::Fragmentation) {
         let usable = ceiling.saturating_sub(counters.active);
-        let reason = if found(Cause::Leak) {
-            format!(
-                "had all of the {usable} not in use been usable, the growth would have filled it within two steps"
-            )
+        let then = if found(Cause::Leak) {
+            "the growth would have filled it within two steps"
         } else {
-            format!("had all of the {usable} not in use been usable, it would not have sufficed")
+            "it would not have sufficed"
         };
+        let reason = format!("had all of the {usable} not in use been usable, {then}");
         ruled_out.push((Cause::Fragmentation, reason));
     }
     if !found(Cause::Leak) {

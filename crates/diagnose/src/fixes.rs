@@ -33,7 +33,8 @@ pub(crate) fn rank(candidates: &[Candidate]) -> Vec<Fix> {
             (Some(most), Some(room)) => (room.0 as f64 >= most.0 as f64 * 0.9, most.saturating_sub(room)),
             _ => (candidate.peak_reserved.0 as f64 <= lowest.0 as f64 * 1.02, candidate.peak_reserved),
         };
-        let order = if close { (candidate.options.keys(), candidate.peak_reserved) } else { (0, worse) };
+        let order =
+            if close { (candidate.options.keys().len(), candidate.peak_reserved) } else { (0, worse) };
         (!fix.helps, !close, order, candidate.retries, candidate.options.to_string())
     });
     fixes

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::moment::Moment;
 use crate::place::Places;
 
-/// The rows a layout has at most, but for what is lost where a segment does not fit into the rest of one.
+/// A layout has about this many rows at most; it has more where the ends of rows are too short for a segment.
 const ROWS: u64 = 20;
 /// The rows it has at least.
 const FEWEST_ROWS: u64 = 6;

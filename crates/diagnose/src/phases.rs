@@ -77,8 +77,8 @@ impl Phases {
         self.stretches.partition_point(|stretch| stretch.from <= event).checked_sub(1)
     }
 
-    /// Whether anything was ever trained: without a backward pass or an optimizer there is one step without end, whose
-    /// number says nothing.
+    /// Whether anything was ever trained. Without a backward pass or an optimizer there is only one step, which never
+    /// ends, so its number means nothing.
     pub fn trains(&self) -> bool {
         self.trains
     }

@@ -85,7 +85,7 @@ pub fn find(recording: &Recording, places: &mut Places<'_>) -> Steps {
     if starts.len() < iterations::FEWEST {
         return Steps { starts, numbers, phases, ..Steps::default() };
     }
-    // The first steps fill caches and optimizer state, which is no trend.
+    // The first steps fill caches and optimizer state, so they are left out.
     let settled = if starts.len() < 12 { 2.min(starts.len() - 3) } else { starts.len() / 2 };
     let last = starts.len() - 1;
     let first_after = |event: EventIdx| starts.partition_point(|start| *start <= event);

@@ -3,17 +3,16 @@
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::{OnFailure, Outcome, Setup, replay, requests_served};
 use oomph_engine::torch::options::Options;
-use oomph_engine::torch::profile::Version;
-use oomph_engine::torch::rounding::Divisions;
+use oomph_engine::torch::profile::Profile;
 use oomph_trace::Bytes;
 
 /// A smallest limit is searched to this share of it.
 const PRECISION: u64 = 1024;
-/// Finer than the driver's pages is pointless.
+/// The size of the driver's pages: a finer search would find nothing more.
 const FINEST: Bytes = Bytes::mib(2);
 /// Two settings this close are equally good; then the simpler one is better.
 const CLOSE: f64 = 0.01;
-/// Holding more than this times as much as now is no improvement where memory is plentiful.
+/// Where memory is plentiful, a setting may hold at most this many times as much as the recorded one.
 const GREEDY: f64 = 1.02;
 
 /// What replays say of one setting.
@@ -64,9 +63,9 @@ impl<'a> Search<'a> {
     /// The recorded settings, the defaults, and those of the grid that `chosen` takes; none twice.
     fn distinct(&self, chosen: impl Fn(&Options) -> bool) -> Vec<Options> {
         let recorded = &self.recording.setup.options;
-        let grid = grid(self.recording.setup.profile.version, self.limit.is_some());
+        let grid = grid(&self.recording.setup.profile, self.limit.is_some());
         let mut distinct: Vec<Options> = vec![recorded.clone()];
-        for mut options in std::iter::once(Options::default()).chain(grid.into_iter().filter(chosen)) {
+        for mut options in std::iter::once(Options::default()).chain(grid.filter(chosen)) {
             // These are the program's own business, not something to tune.
             options.per_process_memory_fraction = recorded.per_process_memory_fraction;
             options.expandable_segments_reserve = recorded.expandable_segments_reserve;
@@ -120,7 +119,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What is in use at the peak must be somewhere, whatever the settings.
+    /// No setting can do with less than what was asked for at the peak.
     fn floor(&self) -> Bytes {
         self.recording.peaks.requested.bytes
     }
@@ -141,7 +140,7 @@ impl<'a> Search<'a> {
         replay(program, &self.setup(options, limit), start, on_failure)
     }
 
-    /// Where the card itself was the limit, it is one like any other here.
+    /// Where the card itself refused, its capacity is taken as a limit.
     fn setup(&self, options: &Options, limit: Option<Bytes>) -> Setup {
         Setup { profile: self.recording.setup.profile, options: options.clone(), limit, capacity: None }
     }
@@ -170,7 +169,7 @@ pub fn best(candidates: &[Candidate]) -> Option<usize> {
     let near = candidates.iter().enumerate().filter(|(_, found)| eligible(found) && need(found) <= close);
     let (index, found) = near.min_by_key(|(index, candidate)| {
         let options = &candidate.options;
-        (risks(options).len(), options.keys(), candidate.peak_reserved, need(candidate), *index)
+        (risks(options).len(), options.keys().len(), candidate.peak_reserved, need(candidate), *index)
     })?;
     let helps = !recorded.completes && found.completes
         || need(found) < need(recorded).saturating_sub((need(recorded) as f64 * CLOSE) as u64);
@@ -179,33 +178,22 @@ pub fn best(candidates: &[Candidate]) -> Option<usize> {
 
 /// Known side effects of settings, worth a warning next to the advice.
 pub fn risks(options: &Options) -> Vec<&'static str> {
-    let mut risks = Vec::new();
-    if options.expandable_segments {
-        risks.push(
-            "expandable_segments: tensors cannot be shared over CUDA IPC with older receivers, \
-             and some MemPool users and custom all-reduce kernels fail; near the limit it is slower",
-        );
-    }
-    if options.large_segment_size != Options::default().large_segment_size {
-        risks.push("large_segment_size_mb: PyTorch before 2.11 refuses it");
-    }
-    if options.max_split_size.is_some() {
-        risks.push(
-            "max_split_size_mb: large blocks are not reused for smaller requests; \
-             with varying shapes it often holds more, not less",
-        );
-    }
-    if !options.roundup_power2_divisions.is_off() {
-        risks.push("roundup_power2_divisions: every request is rounded up, which costs memory by itself");
-    }
-    if options.garbage_collection_threshold > 0.0 {
-        risks.push(
-            "garbage_collection_threshold: works only with a memory fraction set, \
-             and every release waits for the GPU",
-        );
-    }
-    risks
+    let keys = options.keys();
+    let is_of = |risk: &&&str| keys.iter().any(|key| risk.starts_with(&format!("{key}: ")));
+    RISKS.iter().filter(is_of).copied().collect()
 }
+
+/// Each begins with the setting it is about.
+const RISKS: &[&str] = &[
+    "expandable_segments: tensors cannot be shared over CUDA IPC with older receivers, \
+     and some MemPool users and custom all-reduce kernels fail; near the limit it is slower",
+    "large_segment_size_mb: PyTorch before 2.11 refuses it",
+    "max_split_size_mb: large blocks are not reused for smaller requests; \
+     with varying shapes it often holds more, not less",
+    "roundup_power2_divisions: every request is rounded up, which costs memory by itself",
+    "garbage_collection_threshold: works only with a memory fraction set, \
+     and every release waits for the GPU",
+];
 
 /// The settings of [`Search::shortlist`], as they print.
 const SHORTLIST: [&str; 9] = [
@@ -220,59 +208,34 @@ const SHORTLIST: [&str; 9] = [
     "expandable_segments:True,large_segment_size_mb:64",
 ];
 
-/// The space of settings: each option alone at the values people use, and the pairs that can help each other.
-fn grid(version: Version, has_limit: bool) -> Vec<Options> {
-    let base = Options::default;
-    let expandable = || Options { expandable_segments: true, ..base() };
-    let mut grid = Vec::new();
-    let has_expandable = version >= Version::two(1);
-    if has_expandable {
-        grid.push(expandable());
-    }
-    let splits = [20, 32, 64, 128, 256, 512, 1024].map(Bytes::mib);
-    let divisions = [2, 4, 8, 16, 32].map(Divisions::uniform);
-    for size in splits {
-        grid.push(Options { max_split_size: Some(size), ..base() });
-    }
-    for roundup_power2_divisions in divisions {
-        grid.push(Options { roundup_power2_divisions, ..base() });
-        if has_expandable {
-            grid.push(Options { roundup_power2_divisions, ..expandable() });
-        }
-    }
-    if version >= Version::two(11) {
-        for large_segment_size in [12, 16, 32, 48, 64, 96, 128, 192, 256, 512].map(Bytes::mib) {
-            grid.push(Options { large_segment_size, ..base() });
-            grid.push(Options { large_segment_size, ..expandable() });
-        }
-        for large_segment_size in [64, 128].map(Bytes::mib) {
-            grid.push(Options { large_segment_size, max_split_size: Some(Bytes::mib(512)), ..base() });
-            grid.push(Options {
-                large_segment_size,
-                roundup_power2_divisions: Divisions::uniform(8),
-                ..base()
-            });
-        }
-    }
-    if version >= Version::two(6) {
-        for size in [64, 256].map(Bytes::mib) {
-            let max_non_split_rounding = Some(Bytes::mib(256));
-            grid.push(Options { max_split_size: Some(size), max_non_split_rounding, ..base() });
-        }
-    }
-    for size in [64, 256].map(Bytes::mib) {
-        let roundup_power2_divisions = Divisions::uniform(8);
-        grid.push(Options { max_split_size: Some(size), roundup_power2_divisions, ..base() });
-    }
-    if has_limit {
-        for garbage_collection_threshold in [0.6, 0.8, 0.9] {
-            grid.push(Options { garbage_collection_threshold, ..base() });
-        }
-        grid.push(Options {
-            garbage_collection_threshold: 0.8,
-            max_split_size: Some(Bytes::mib(128)),
-            ..base()
-        });
-    }
-    grid
+/// The space of settings: each option alone at the values people use, and the pairs that can help each other. Each row
+/// is a list of settings in which `#` stands for each of the values.
+const GRID: &[(&[&str], &str)] = &[
+    (&["expandable_segments:True"], ""),
+    (&["max_split_size_mb:#"], "20 32 64 128 256 512 1024"),
+    (&["roundup_power2_divisions:#", "roundup_power2_divisions:#,expandable_segments:True"], "2 4 8 16 32"),
+    (
+        &["large_segment_size_mb:#", "large_segment_size_mb:#,expandable_segments:True"],
+        "12 16 32 48 64 96 128 192 256 512",
+    ),
+    (
+        &[
+            "large_segment_size_mb:#,max_split_size_mb:512",
+            "large_segment_size_mb:#,roundup_power2_divisions:8",
+        ],
+        "64 128",
+    ),
+    (&["max_split_size_mb:#,max_non_split_rounding_mb:256"], "64 256"),
+    (&["max_split_size_mb:#,roundup_power2_divisions:8"], "64 256"),
+    (&["garbage_collection_threshold:#"], "0.6 0.8 0.9"),
+    (&["garbage_collection_threshold:0.8,max_split_size_mb:128"], ""),
+];
+
+/// The settings of the grid that this version of PyTorch has; garbage collection only where there is a limit.
+fn grid(profile: &Profile, has_limit: bool) -> impl Iterator<Item = Options> {
+    let rows =
+        GRID.iter().flat_map(|(settings, values)| values.split(' ').map(move |value| (*settings, value)));
+    let texts = rows.flat_map(|(settings, value)| settings.iter().map(move |text| text.replace('#', value)));
+    let known = texts.filter_map(move |text| Options::parse(&text, profile).ok());
+    known.filter(move |options| has_limit || options.garbage_collection_threshold == 0.0)
 }

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use oomph_diagnose::advice::{Advice, How};
+use oomph_diagnose::advice::{Advice, Basis};
 use oomph_diagnose::explain::{Explanation, explain};
 use oomph_engine::recording::{Known, Recording};
 use oomph_testkit::generate::{Ending, Job};
@@ -22,7 +22,7 @@ fn explained(snapshot: &Snapshot) -> Explanation {
     explain(&recording, &|_| Vec::new())
 }
 
-fn shown(advice: &[Advice]) -> Vec<(&str, Option<Bytes>, bool, How)> {
+fn shown(advice: &[Advice]) -> Vec<(&str, Option<Bytes>, bool, Basis)> {
     advice.iter().map(|advice| (advice.title, advice.in_use, advice.helps, advice.how)).collect()
 }
 
@@ -37,7 +37,7 @@ fn growth_given_back_is_what_a_leak_needs() {
     let in_use = Bytes(4_279_526_400 - 23 * 150_994_988 + (16 << 20));
     let found = shown(&explanation.advice);
     assert_eq!(found.len(), 2);
-    assert_eq!((found[0].0, found[0].2, found[0].3), (LET_GO, true, How::Computed));
+    assert_eq!((found[0].0, found[0].2, found[0].3), (LET_GO, true, Basis::Computed));
     let off = found[0].1.unwrap().0.abs_diff(in_use.0);
     assert!(off < 1 << 20, "{found:?} is not {in_use}");
     assert_eq!((found[1].0, found[1].2), (EMPTY, false));
@@ -49,7 +49,7 @@ fn pieces_ask_for_steady_shapes_and_emptying_the_cache_gives_nothing_back() {
     let in_use = explanation.moment.counters.active;
     assert_eq!(
         shown(&explanation.advice),
-        [(STEADY, None, true, How::Practice), (EMPTY, Some(in_use), false, How::Computed)]
+        [(STEADY, None, true, Basis::Practice), (EMPTY, Some(in_use), false, Basis::Computed)]
     );
     assert_eq!(explanation.moment.releasable, Bytes::ZERO);
 }

@@ -49,7 +49,7 @@ fn speaks(rule: &str, findings: &[Finding]) {
     let found = findings.iter().find(|finding| finding.rule == rule);
     let found = found.unwrap_or_else(|| panic!("{rule} is silent: {findings:#?}"));
     let shown = format!("{} [{rule}] {}", found.claim, found.evidence.join(" "));
-    let example = rules::page(rule).unwrap().split("```").nth(1).unwrap().trim_start_matches("text");
+    let example = rules::info(rule).unwrap().page.split("```").nth(1).unwrap().trim_start_matches("text");
     assert_eq!(words(example), words(&shown), "the example of {rule}'s page");
 }
 
@@ -438,11 +438,11 @@ fn the_reference_is_what_the_rules_say() {
 fn every_rule_has_a_number_of_its_own_and_a_page_for_the_terminal() {
     for (index, info) in rules::all().iter().enumerate() {
         assert_eq!(info.id, format!("OOM{:03}", index + 1));
-        assert_eq!(rules::page(&info.id.to_lowercase()), Some(info.page));
+        assert_eq!(rules::info(&info.id.to_lowercase()), Some(info));
         assert!(info.page.lines().all(|line| line.chars().count() <= 78), "{}", info.id);
         for part in ["**Claims**", "**Why.**", "**What to do.**", "**Silent**", "```text"] {
             assert!(info.page.contains(part), "{}: {part}", info.id);
         }
     }
-    assert_eq!(rules::page("OOM000"), None);
+    assert_eq!(rules::info("OOM000"), None);
 }

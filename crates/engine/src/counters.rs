@@ -16,7 +16,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Held from the driver, serving nobody.
+    /// Held from the driver and not in use.
     pub fn cached(&self) -> Bytes {
         self.reserved - self.active
     }

@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::program::{DriverCall, OpKind, Program, shrinks};
 use crate::replay::{Effect, Outcome, Run, Setup, Start};
 use crate::torch::block::State;
-use crate::torch::{BlockView, SegmentView, rounding};
+use crate::torch::{SegmentView, rounding};
 
 /// What one side did where the two part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +66,8 @@ pub struct Divergence {
 }
 
 impl Divergence {
-    /// Whether a higher limit could bring the two together: the replay was refused, or released, what the recording
-    /// was granted, or kept. A lower one could, if it is the other way around; `None` where the limit is no part of it.
+    /// Which limit could bring the two together: a higher one (true) where the replay lacked memory that the recording
+    /// had, a lower one (false) where it is the other way around; `None` where the limit makes no difference.
     pub fn wants_higher_limit(&self) -> Option<bool> {
         let lacks_memory = |side: &Side| match side {
             Side::Driver { action, .. } => shrinks(*action),
@@ -150,76 +150,51 @@ fn run_checked(
     })
 }
 
-/// A segment or a block at the end.
-#[derive(Debug, PartialEq, Eq)]
-enum Row {
-    Segment {
-        small: bool,
-        size: Bytes,
-        addr: Addr,
-        stream: Stream,
-        expandable: bool,
-    },
-    /// What a free block was last asked for is stale, so there it is nothing.
-    Block {
-        state: State,
-        size: Bytes,
-        requested: Bytes,
-        addr: Addr,
-    },
-}
-
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Row::Segment { small, size, addr, stream, expandable } => {
-                let class = if *small { "small" } else { "large" };
-                let backing = if *expandable { ", expandable" } else { "" };
-                write!(f, "{class} segment of {} bytes at {addr} on stream {}{backing}", size.0, stream.0)
-            }
-            Row::Block { state, size, requested, addr } => {
-                let state = match state {
-                    State::Allocated => "allocated",
-                    State::PendingFree => "pending",
-                    State::Free | State::Unmapped => "free",
-                };
-                write!(f, "{state} block of {} bytes for {} at {addr}", size.0, requested.0)
-            }
-        }
-    }
-}
-
 /// The first segment or block in which the final states differ, as each side shows it.
 fn final_difference(trace: &Trace, program: &Program, replayed: &[SegmentView]) -> Option<(String, String)> {
     let mut recorded = trace.segments.iter().flat_map(|segment| {
-        let Segment { small, size, addr, stream, expandable, .. } = *segment;
         let blocks = segment.blocks.iter().map(|block| {
-            let (state, requested) = match block.state {
-                BlockState::Allocated => (State::Allocated, block.requested),
-                BlockState::PendingFree => (State::PendingFree, block.requested),
-                BlockState::Free => (State::Free, Bytes::ZERO),
+            let state = match block.state {
+                BlockState::Allocated => State::Allocated,
+                BlockState::PendingFree => State::PendingFree,
+                BlockState::Free => State::Free,
             };
-            Row::Block { state, size: block.size, requested, addr: block.addr }
+            block_line(state, block.size, block.requested, block.addr)
         });
-        std::iter::once(Row::Segment { small, size, addr, stream, expandable }).chain(blocks)
+        let Segment { small, size, addr, stream, expandable, .. } = *segment;
+        std::iter::once(segment_line(small, size, addr, stream, expandable)).chain(blocks)
     });
     let mut replayed = replayed.iter().flat_map(|segment| {
+        let blocks = segment.blocks.iter();
+        let blocks = blocks.map(|block| block_line(block.state, block.size, block.requested, block.addr));
         let SegmentView { small, size, addr, expandable, .. } = *segment;
         let stream = program.streams[usize::from(segment.stream.0)];
-        let blocks = segment.blocks.iter().map(|block| {
-            let BlockView { state, size, requested, addr, .. } = *block;
-            Row::Block { state, size, requested, addr }
-        });
-        std::iter::once(Row::Segment { small, size, addr, stream, expandable }).chain(blocks)
+        std::iter::once(segment_line(small, size, addr, stream, expandable)).chain(blocks)
     });
     loop {
         let (a, b) = (recorded.next(), replayed.next());
         if a != b {
-            let shown = |row: Option<Row>| row.map_or_else(|| "nothing".to_owned(), |row| row.to_string());
+            let shown = |line: Option<String>| line.unwrap_or_else(|| "nothing".to_owned());
             return Some((shown(a), shown(b)));
         }
         a?;
     }
+}
+
+fn segment_line(small: bool, size: Bytes, addr: Addr, stream: Stream, expandable: bool) -> String {
+    let class = if small { "small" } else { "large" };
+    let backing = if expandable { ", expandable" } else { "" };
+    format!("{class} segment of {} bytes at {addr} on stream {}{backing}", size.0, stream.0)
+}
+
+fn block_line(state: State, size: Bytes, requested: Bytes, addr: Addr) -> String {
+    let (state, requested) = match state {
+        State::Allocated => ("allocated", requested.0),
+        State::PendingFree => ("pending", requested.0),
+        // What a free block was last asked for is stale, so it is not compared.
+        State::Free | State::Unmapped => ("free", 0),
+    };
+    format!("{state} block of {} bytes for {requested} at {addr}", size.0)
 }
 
 /// Far from every recorded address, for a call that was not recorded; the replay ends with the operation that made it.
@@ -230,7 +205,7 @@ const NOWHERE: Addr = Addr(1 << 62);
 struct RecordedDevice<'a> {
     calls: &'a [DriverCall],
     next: usize,
-    /// The event of the operation under way; later calls are not its.
+    /// The event of the operation under way; later calls belong to later operations.
     until: EventIdx,
     setup: &'a Setup,
     held: Bytes,
@@ -289,7 +264,7 @@ impl Device for RecordedDevice<'_> {
     }
 
     fn reserve(&mut self, _size: Bytes) -> Option<Addr> {
-        // A segment is reserved to be mapped from its start at once, which is recorded.
+        // Pages are mapped at the start of a reserved segment right away, and that is recorded.
         let mapping = self.expected().filter(|call| call.action == Action::SegmentMap);
         Some(mapping.map_or(NOWHERE, |call| call.addr))
     }

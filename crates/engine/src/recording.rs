@@ -1,5 +1,5 @@
 //! A recording understood: the program it ran, the settings and the limit it ran under, and how exactly a replay
-//! under those reproduces it. Everything that follows, follows from this.
+//! under those reproduces it.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl Recording {
         Recording { snapshot, place, program, setup, limit_source: source, fidelity, peaks }
     }
 
-    /// The same trace, understood in the light of something else that is known of it.
+    /// Reads the same trace again, with something else known about it.
     pub fn understood_again(self, known: Known) -> Recording {
         Recording::understand(self.snapshot, self.place, known)
     }
@@ -125,10 +125,7 @@ impl Recording {
 
     /// What can be held at most, as far as it is known: the limit or the card's capacity.
     pub fn ceiling(&self) -> Option<Bytes> {
-        match (self.setup.limit, self.setup.capacity) {
-            (Some(limit), Some(capacity)) => Some(limit.min(capacity)),
-            (limit, capacity) => limit.or(capacity),
-        }
+        self.setup.limit.into_iter().chain(self.setup.capacity).min()
     }
 
     /// The ceiling in words: an inferred one is known only between two bounds.
@@ -157,10 +154,11 @@ fn stated_options(snapshot: &Snapshot, profile: &Profile) -> Option<Options> {
 }
 
 /// The peaks of a recording that no replay reproduces exactly: requested and reserved are recorded as they are, the
-/// others lack what was lost by not splitting.
+/// others are too low by what was lost to not splitting.
 fn estimated_peaks(trace: &Trace, program: &Program, setup: &Setup) -> Peaks {
     let mut now = Counters::default();
-    // What was asked for and the block of each allocation. Some from before the start lie nowhere and have none.
+    // What was asked for and the block of each allocation. Those from before the start that lie in no segment count as
+    // nothing.
     let mut sizes: Vec<(Bytes, Bytes)> = vec![Default::default(); program.allocations.len()];
     for (_, id, allocation) in program.births() {
         sizes[id.index()] = (allocation.size, setup.options.block_size(allocation.size, &setup.profile));

@@ -50,7 +50,7 @@ impl Outcome {
 /// What is held when a replay begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// What the recording found, where it found it: right for the recorded settings.
+    /// The recorded blocks at their recorded addresses, as they were under the recorded settings.
     AsRecorded,
     /// The same allocations, made again under the replay's settings.
     MadeAgain,
@@ -61,7 +61,8 @@ pub enum Start {
 pub enum OnFailure {
     /// It ends: the answer is that it does not fit.
     Stop,
-    /// It goes on as the recording did, as long as the recording knows how: after requests that failed there too.
+    /// It goes on as the recording did after requests that failed there too. A request that fails only in the replay
+    /// ends it: what the job would have done then is not recorded.
     FollowRecording,
 }
 
@@ -89,7 +90,7 @@ pub fn requests_served(program: &Program, setup: &Setup, start: Start) -> Option
     Some((served as u64, failure.request.size))
 }
 
-/// More than this leaves room enough, however much.
+/// Where so many are served there is room enough, and they are not counted further.
 const MOST_SERVED: u64 = 1000;
 
 /// A replay under way.
@@ -117,28 +118,24 @@ pub enum Effect {
 }
 
 impl<'a> Run<'a, SimulatedDevice> {
-    /// Before the first operation, on a simulated device that gives the recorded addresses where it can.
+    /// A replay before the first operation, on a simulated device that gives the recorded addresses where it can.
     pub fn simulated(program: &'a Program, setup: &Setup, start: Start) -> Run<'a, SimulatedDevice> {
-        let fixed =
-            program.initial.iter().filter(|seed| !seed.expandable).map(|seed| (seed.addr, seed.size()));
-        let asked = program.driver.iter().filter(|call| call.action == Action::SegmentAlloc);
-        let asked = asked.map(|call| (call.addr, call.size));
-        let device = match start {
-            Start::MadeAgain => SimulatedDevice::new(setup.capacity).with_addresses(fixed.chain(asked)),
-            Start::AsRecorded => {
-                let mut device = SimulatedDevice::new(setup.capacity).with_addresses(asked);
-                for seed in &program.initial {
-                    device.adopt(seed.addr, seed.size());
-                }
-                device
+        let mut device = SimulatedDevice::new(setup.capacity);
+        match start {
+            Start::AsRecorded => program.initial.iter().for_each(|seed| device.adopt(seed.addr, seed.size())),
+            Start::MadeAgain => {
+                let fixed = program.initial.iter().filter(|seed| !seed.expandable);
+                device = device.with_addresses(fixed.map(|seed| (seed.addr, seed.size())));
             }
-        };
+        }
+        let asked = program.driver.iter().filter(|call| call.action == Action::SegmentAlloc);
+        let device = device.with_addresses(asked.map(|call| (call.addr, call.size)));
         Run::new(program, setup, device, start)
     }
 }
 
 impl<'a, D: Device> Run<'a, D> {
-    /// Before the first operation.
+    /// A replay on `device`, before the first operation.
     pub fn new(program: &'a Program, setup: &Setup, device: D, start: Start) -> Run<'a, D> {
         let mut torch = Torch::new(setup.profile, setup.options.clone(), setup.limit, device);
         for owner in &program.owners[1..] {
@@ -318,6 +315,5 @@ impl<'a, D: Device> Run<'a, D> {
 /// Requests that fill a segment of this size and class.
 fn requests_that_fill(seed: &SeedSegment) -> impl Iterator<Item = Bytes> {
     let each = if seed.small { rounding::SMALL_LIMIT } else { seed.size() };
-    let count = seed.size().0.checked_div(each.0).unwrap_or_default();
-    (0..count).map(move |_| each)
+    std::iter::repeat_n(each, seed.size().0.checked_div(each.0).unwrap_or_default() as usize)
 }

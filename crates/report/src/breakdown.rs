@@ -1,6 +1,6 @@
 //! The memory at a moment in parts that add up: the same table in the text report, the page and the card.
 
-use oomph_diagnose::card::Beside;
+use oomph_diagnose::card::RestOfCard;
 use oomph_diagnose::classes::{ByClass, Class};
 use oomph_diagnose::message::Facts;
 use oomph_diagnose::results::explain::DeviceResult;
@@ -88,7 +88,7 @@ impl Breakdown {
         }
     }
 
-    fn add_rest_of_card(mut self, beside: &Beside, limit: Option<(Bytes, String)>) -> Breakdown {
+    fn add_rest_of_card(mut self, beside: &RestOfCard, limit: Option<(Bytes, String)>) -> Breakdown {
         let beyond = limit.map(|(limit, source)| {
             format!(", beyond the limit of {limit} ({})", source.strip_prefix("limit, ").unwrap_or(&source))
         });

@@ -1,6 +1,6 @@
 //! The settings that were replayed against a failure or a peak, and what to do.
 
-use oomph_diagnose::advice::{Advice, How};
+use oomph_diagnose::advice::{Advice, Basis};
 use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::fixes::Fix;
 use oomph_diagnose::results::explain::DeviceResult;
@@ -106,7 +106,7 @@ pub(crate) fn beside(explanation: &Explanation) -> Vec<(Option<usize>, String)> 
 fn sentence(advice: &Advice) -> String {
     let leads_to = match (advice.in_use, advice.helps) {
         (Some(bytes), true) => format!(", {bytes} in use, which fits"),
-        (Some(bytes), false) if advice.how == How::Computed && bytes > Bytes::ZERO => {
+        (Some(bytes), false) if advice.how == Basis::Computed && bytes > Bytes::ZERO => {
             format!(", {bytes} still in use")
         }
         _ => String::new(),

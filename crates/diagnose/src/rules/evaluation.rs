@@ -1,8 +1,8 @@
 //! OOM007: graphs pile up where nothing is trained: evaluation runs with gradients on.
 //! Silent where a backward pass or an optimizer ran since, and where OOM006's conditions do not hold.
 
-use super::graphs::{counted, located, piled_up};
-use super::{Cause, Evidence, Finding};
+use super::graphs::{counted, piled_up};
+use super::{Cause, Evidence, Finding, located};
 
 pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let kept = piled_up(evidence).filter(|kept| !kept.trained)?;

@@ -3,8 +3,7 @@
 
 use oomph_trace::Bytes;
 
-use super::{Cause, Evidence, Finding};
-use crate::place::Line;
+use super::{Cause, Evidence, Finding, located};
 use crate::steps::Leftovers;
 
 /// Fewer results a step may be outputs that the program gathers.
@@ -44,9 +43,4 @@ pub(super) fn counted(kept: &Leftovers) -> Vec<String> {
         lines.extend(named.map(|(place, bytes)| format!("{bytes} of them from {}", located(&place.line))));
     }
     lines
-}
-
-/// A line as it is shown.
-pub(super) fn located(line: &Line) -> String {
-    format!("{}:{} {}", line.file_name(), line.line, line.function)
 }

@@ -3,7 +3,7 @@
 //! It is the cause of a failure if it leaves no room for two more iterations even to a perfect allocator; otherwise
 //! there was room, and why it could not be used is another rule's business.
 
-use super::{Cause, Evidence, Finding};
+use super::{Cause, Evidence, Finding, located};
 
 /// How many lines are named.
 const NAMED: usize = 3;
@@ -18,10 +18,8 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
         evidence.steps.number(evidence.steps.baseline.len()),
     )];
     for (place, bytes) in growth.lines.iter().take(NAMED) {
-        let line = place.as_ref().map_or_else(
-            || "no stack recorded".to_owned(),
-            |place| format!("{}:{} {}", place.line.file_name(), place.line.line, place.line.function),
-        );
+        let line = place.as_ref().map(|place| located(&place.line));
+        let line = line.unwrap_or_else(|| "no stack recorded".to_owned());
         lines.push(format!("{bytes} a step from {line}"));
     }
     let left =

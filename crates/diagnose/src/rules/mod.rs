@@ -28,6 +28,7 @@ use oomph_trace::Bytes;
 
 use crate::fixes::Fix;
 use crate::moment::Moment;
+use crate::place::Line;
 use crate::steps::Steps;
 
 /// What the rules look at.
@@ -152,11 +153,6 @@ pub fn info(rule: &str) -> Option<&'static RuleInfo> {
     all().iter().find(|info| info.id.eq_ignore_ascii_case(rule.trim()))
 }
 
-/// The page of a rule, named by its number in capitals or not.
-pub fn page(rule: &str) -> Option<&'static str> {
-    info(rule).map(|info| info.page)
-}
-
 /// All pages as one document, `docs/reference/rules.md`.
 pub fn reference() -> String {
     let mut text = include_str!("pages/introduction.md").to_owned();
@@ -178,11 +174,16 @@ pub fn run(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether the request would have fitted beside what was in use, so that it failed for the state of the cache. Unknown
-/// without a failure or a limit.
+/// Whether the request would have fitted beside what was in use; then it failed because of the state of the cache.
+/// `None` without a failure or a known limit.
 fn would_have_fitted(evidence: &Evidence<'_>) -> Option<bool> {
     let failed = evidence.moment.failed?;
     Some(evidence.moment.counters.active + failed.size <= evidence.recording.ceiling()?)
+}
+
+/// A line as it is shown.
+fn located(line: &Line) -> String {
+    format!("{}:{} {}", line.file_name(), line.line, line.function)
 }
 
 /// A share of a whole as people write it.

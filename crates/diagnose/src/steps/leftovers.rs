@@ -1,4 +1,4 @@
-//! What a forward pass made and nobody let go: allocations that live on two iterations after their own.
+//! Results of forward passes that are still alive two iterations later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::place::{self, Line, Place, PlaceId, Places};
 
 /// Results of the forward passes of several iterations that are all alive.
 ///
-/// Weights and optimizer state are none of them: they are made once, these again in every iteration.
+/// Weights and optimizer state do not count: they are made once, and these in every iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftovers {
     /// The innermost line of the user's that all of them were made under.

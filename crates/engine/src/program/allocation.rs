@@ -55,7 +55,8 @@ impl Allocation {
         known(self.born)
     }
 
-    /// The event by which the program gave it back; `None`: it did not.
+    /// The event by which the program gave it back; `None`: it did not. A free that waits for no other stream counts
+    /// when it is complete.
     pub fn freed(&self) -> Option<EventIdx> {
         known(self.freed)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use oomph_trace::Bytes;
 
 use super::Torch;
-use super::block::{BlockId, State};
+use super::block::{BlockId, Segment, State};
 use super::pool::Pool;
 use super::rounding::MIN_BLOCK;
 use crate::counters::Counters;
@@ -31,30 +31,21 @@ impl<D: Device> Torch<D> {
             let mut end = entry.addr;
             for (place, id) in ids.iter().enumerate() {
                 let block = &self.blocks[*id];
-                if block.addr != end {
-                    return Err(format!("block at {} follows a gap or overlap at {end}", block.addr));
-                }
-                end = block.addr.offset(block.size);
+                let addr = block.addr;
+                ensure(addr == end, || format!("block at {addr} follows a gap or overlap at {end}"))?;
+                end = addr.offset(block.size);
                 let below = place.checked_sub(1).map(|below| ids[below]);
-                if block.prev != below || block.next != ids.get(place + 1).copied() {
-                    return Err(format!("block at {} is linked to the wrong neighbours", block.addr));
-                }
-                let merges = matches!(block.state, State::Free | State::Unmapped);
-                if merges && below.is_some_and(|below| self.blocks[below].state == block.state) {
-                    return Err(format!(
-                        "block at {} should have been merged with the one below",
-                        block.addr
-                    ));
-                }
-                if block.size < MIN_BLOCK {
-                    return Err(format!("block at {} is smaller than {MIN_BLOCK}", block.addr));
-                }
+                let is_linked = block.prev == below && block.next == ids.get(place + 1).copied();
+                ensure(is_linked, || format!("block at {addr} is linked to the wrong neighbours"))?;
+                let merges = is_filed(block.state)
+                    && below.is_some_and(|below| self.blocks[below].state == block.state);
+                ensure(!merges, || format!("block at {addr} should have been merged with the one below"))?;
+                ensure(block.size >= MIN_BLOCK, || format!("block at {addr} is smaller than {MIN_BLOCK}"))?;
             }
-            if end != entry.addr.offset(entry.size) {
-                return Err(format!("the blocks of the segment at {} end at {end}", entry.addr));
-            }
+            let Segment { addr, size, .. } = *entry;
+            ensure(end == addr.offset(size), || format!("the blocks of the segment at {addr} end at {end}"))?;
         }
-        by_segment.is_empty().then_some(()).ok_or_else(|| format!("blocks without a segment: {by_segment:?}"))
+        ensure(by_segment.is_empty(), || format!("blocks without a segment: {by_segment:?}"))
     }
 
     /// Every free block is in its pool's set under its own key, unmapped space in its list, others in neither.
@@ -63,62 +54,58 @@ impl<D: Device> Torch<D> {
         for (index, owner) in self.owners.iter().enumerate() {
             for (small, pool) in [(true, &owner.small), (false, &owner.large)] {
                 for (stream, shelf) in pool.shelves() {
-                    let free =
-                        shelf.free.iter().map(|(key, id)| (*id, State::Free, self.free_key(*id) == *key));
-                    let unmapped = shelf
-                        .unmapped
-                        .iter()
-                        .map(|(addr, id)| (*id, State::Unmapped, self.blocks[*id].addr == *addr));
+                    let free = shelf.free.iter();
+                    let free = free.map(|(key, id)| (*id, State::Free, self.free_key(*id) == *key));
+                    let unmapped = shelf.unmapped.iter();
+                    let unmapped =
+                        unmapped.map(|(addr, id)| (*id, State::Unmapped, self.blocks[*id].addr == *addr));
                     for (id, state, key_is_right) in free.chain(unmapped) {
                         let (block, segment) = (&self.blocks[id], self.segment_of(id));
                         let home = (usize::from(segment.owner.0), segment.small, segment.stream);
-                        if !key_is_right || block.state != state || home != (index, small, stream) {
-                            return Err(format!("{block:?} is filed wrongly"));
-                        }
+                        let is_right = key_is_right && block.state == state && home == (index, small, stream);
+                        ensure(is_right, || format!("{block:?} is filed wrongly"))?;
                         seen += 1;
                     }
                 }
             }
         }
-        let filed = |state| matches!(state, State::Free | State::Unmapped);
-        let expected = self.blocks.iter().filter(|(_, block)| filed(block.state)).count();
-        (seen == expected)
-            .then_some(())
-            .ok_or_else(|| format!("{seen} blocks are filed, {expected} should be"))
+        let expected = self.blocks.iter().filter(|(_, block)| is_filed(block.state)).count();
+        ensure(seen == expected, || format!("{seen} blocks are filed, {expected} should be"))
     }
 
     /// The counters are what the blocks add up to, and ordered as their definitions demand.
     fn check_counters(&self) -> Result<(), String> {
         let mut sums = Counters::default();
-        for (_, block) in self.blocks.iter() {
-            match block.state {
-                State::Unmapped => continue,
-                State::Free => {}
-                State::Allocated => sums.allocated += block.size,
-                State::PendingFree => {}
-            }
+        for (_, block) in self.blocks.iter().filter(|(_, block)| block.state != State::Unmapped) {
             sums.reserved += block.size;
-            if matches!(block.state, State::Allocated | State::PendingFree) {
+            if block.state == State::Allocated {
+                sums.allocated += block.size;
+            }
+            if block.state != State::Free {
                 sums.active += block.size;
                 sums.requested += block.requested;
             }
         }
-        if sums != self.counters {
-            return Err(format!("counters say {:?}, blocks add up to {sums:?}", self.counters));
-        }
+        let counters = &self.counters;
+        ensure(sums == *counters, || format!("counters say {counters:?}, blocks add up to {sums:?}"))?;
         let Counters { requested, allocated, active, reserved } = sums;
-        if requested > active || allocated > active || active > reserved {
-            return Err(format!("{sums:?} are out of order"));
-        }
-        if self.limit.is_some_and(|limit| reserved > limit && !self.options.expandable_segments) {
-            return Err(format!("{reserved} is held beyond the limit"));
-        }
-        let cached = self.cached_in_sets();
-        (cached == self.counters.cached()).then_some(()).ok_or_else(|| format!("{cached} is filed as free"))
-    }
-
-    fn cached_in_sets(&self) -> Bytes {
+        let is_ordered = requested <= active && allocated <= active && active <= reserved;
+        ensure(is_ordered, || format!("{sums:?} are out of order"))?;
+        let beyond = self.limit.is_some_and(|limit| reserved > limit);
+        ensure(!beyond || self.options.expandable_segments, || {
+            format!("{reserved} is held beyond the limit")
+        })?;
         let pools = self.owners.iter().flat_map(|owner| [&owner.small, &owner.large]);
-        pools.flat_map(Pool::free_blocks).map(|id| self.blocks[id].size).sum()
+        let cached: Bytes = pools.flat_map(Pool::free_blocks).map(|id| self.blocks[id].size).sum();
+        ensure(cached == counters.cached(), || format!("{cached} is filed as free"))
     }
+}
+
+/// Whether blocks in this state stand in a set of their pool.
+fn is_filed(state: State) -> bool {
+    matches!(state, State::Free | State::Unmapped)
+}
+
+fn ensure(holds: bool, broken: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(broken()) }
 }

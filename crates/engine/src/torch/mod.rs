@@ -89,10 +89,7 @@ impl<D: Device> Torch<D> {
             let bytes = share * device.total().0 as f64;
             Bytes(if profile.fraction_is_rounded { bytes.round() } else { bytes } as u64)
         });
-        let limit = match (limit, configured) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        let limit = limit.into_iter().chain(configured).min();
         Torch {
             profile,
             options,
@@ -117,13 +114,13 @@ impl<D: Device> Torch<D> {
     }
 
     /// The last user of a private owner is gone: from here on its cache may be released, after that of those abandoned
-    /// before. PyTorch's own order is that of a hash table; said again, an owner goes last again.
+    /// before. PyTorch's own order is that of a hash table. An owner that is abandoned again moves to the end.
     pub fn abandon(&mut self, owner: OwnerIdx) {
         self.abandoned.retain(|other| *other != owner);
         self.abandoned.push(owner);
     }
 
-    /// Says where in the trace the following calls stand; peaks carry it.
+    /// Sets the event that the following calls belong to; peaks are dated with it.
     pub fn set_now(&mut self, now: EventIdx) {
         self.now = now;
     }
@@ -231,7 +228,7 @@ impl<D: Device> Torch<D> {
     /// Whether `throw_on_cudamalloc_oom` ends the search here, with the cache as it is.
     fn rejects_early(&self, search: &Search) -> bool {
         let wanted = self.counters.reserved + search.segment;
-        // The limit is checked first, and what it refuses takes the ordinary way.
+        // What the limit refuses is not rejected early: it leads to a release of the cache.
         let refused = self.limit.is_some_and(|limit| wanted > limit);
         let share = self.options.per_process_memory_fraction.unwrap_or(1.0);
         let allowed = Bytes((share * self.device.total().0 as f64) as u64);
@@ -273,7 +270,7 @@ impl<D: Device> Torch<D> {
         self.peaks.raise(&self.counters, self.now);
     }
 
-    /// The free blocks that `segment`'s are among.
+    /// The free blocks of `segment`'s owner, class and stream.
     fn shelf_of(&mut self, segment: &Segment) -> &mut Shelf {
         self.owners[usize::from(segment.owner.0)].pool(segment.small).shelf(segment.stream)
     }
@@ -300,7 +297,7 @@ struct Search {
 }
 
 impl Search {
-    /// A segment for it.
+    /// A segment that serves it.
     fn segment_at(&self, addr: Addr, size: Bytes, backing: Backing) -> Segment {
         let Search { small, stream, owner, .. } = *self;
         Segment { addr, size, stream, owner, small, backing, registered: 0 }

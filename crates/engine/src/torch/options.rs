@@ -229,9 +229,9 @@ impl Options {
         obeyed.map_or(Ok(()), |row| (row.read)(value, self)).map_err(bad)
     }
 
-    /// How many options differ from the default.
-    pub fn keys(&self) -> usize {
-        OBEYED.iter().filter(|key| (key.write)(self).is_some()).count()
+    /// The options that differ from the default.
+    pub fn keys(&self) -> Vec<&'static str> {
+        OBEYED.iter().filter(|key| (key.write)(self).is_some()).map(|key| key.name).collect()
     }
 
     /// The block that serves a request of `size`.

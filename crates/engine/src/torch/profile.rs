@@ -25,7 +25,7 @@ impl Version {
     /// The latest release whose allocator is modelled.
     pub const LATEST: Version = Version::two(15);
 
-    /// The release that writes these fields: the newest that is certain, and no version string exists to say more.
+    /// The newest release that is certain to have written these fields; snapshots do not state a version.
     ///
     /// Between 2.10 and 2.11 a snapshot shows no difference (`forward_frames` appears only in anomaly mode), and
     /// their allocators differ in nothing that a default run shows; 2.11 stands for both.

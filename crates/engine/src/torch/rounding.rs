@@ -80,8 +80,8 @@ impl fmt::Display for Divisions {
             return write!(f, "{}", slots[0]);
         }
         write!(f, "[")?;
-        for slot in lead..tail {
-            write!(f, "{}:{},", 1 << slot, slots[slot])?;
+        for (slot, divisions) in slots.iter().enumerate().take(tail).skip(lead) {
+            write!(f, "{}:{divisions},", 1 << slot)?;
         }
         write!(f, ">:{}]", slots[15])
     }

@@ -4,7 +4,7 @@ use super::profile::Version;
 
 /// The variable that every version reads.
 pub const CUDA: &str = "PYTORCH_CUDA_ALLOC_CONF";
-/// The variable that versions since 2.10 read as well.
+/// The variable that versions since 2.10 read too.
 pub const GENERAL: &str = "PYTORCH_ALLOC_CONF";
 /// The first version that reads [`GENERAL`].
 const READS_GENERAL: Version = Version::two(10);

@@ -84,7 +84,7 @@ document! {
     }
 
     /// The whole card at the moment, in parts that add up to its memory.
-    pub(super) fn card(beside: &card::Beside, held: Bytes) -> Card {
+    pub(super) fn card(beside: &card::RestOfCard, held: Bytes) -> Card {
         /// What it is called.
         name: Option<String> = beside.name.clone(),
         /// Its memory.
