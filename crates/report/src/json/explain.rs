@@ -21,7 +21,7 @@ document! {
         (recording, found) = (&*result.recording, &result.explanation),
         is_recorded = recording.snapshot.sidecar.is_some(),
     ) {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The recording.
         trace: Trace = trace(recording),

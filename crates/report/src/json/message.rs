@@ -9,7 +9,7 @@ use super::process::{Process, process};
 document! {
     /// What a log or a message says. A recording that holds no memory of a GPU gives the same, read from its exception.
     pub fn message(log: &Log, recorded: Option<&Sidecar>) -> Message {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// Lines read.
         lines: u64 = log.extent.lines,

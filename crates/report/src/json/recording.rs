@@ -16,7 +16,7 @@ document! {
         device: i32 = recording.trace().device,
         /// How many events.
         events: usize = recording.trace().events.len(),
-        /// Whether anything was in use before the first event: `"windowed"`.
+        /// `"windowed"`: something was in use before the first event.
         #[schemars(extend("enum" = ["complete", "windowed"]))]
         origin: &'static str = match recording.program.origin {
             Origin::Complete => "complete",
@@ -57,13 +57,13 @@ document! {
 
     /// The greatest value of each [counter](../concepts/words.md#counters).
     pub(super) fn peaks(peaks: &counters::Peaks) -> Peaks {
-        /// Of what was asked for.
+        /// The peak of what was asked for.
         peak_requested: Bytes = peaks.requested.bytes,
-        /// Of what served an allocation.
+        /// The peak of what served an allocation.
         peak_allocated: Bytes = peaks.allocated.bytes,
-        /// Of that and what waits for another stream.
+        /// The peak of that and what waits for another stream.
         peak_active: Bytes = peaks.active.bytes,
-        /// Of what was held from the driver.
+        /// The peak of what was held from the driver.
         peak_reserved: Bytes = peaks.reserved.bytes,
     }
 

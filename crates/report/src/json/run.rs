@@ -8,7 +8,7 @@ use super::{Explained, SCHEMA, explained};
 document! {
     /// A run that has ended.
     pub fn run(result: &RunResult) -> Run {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The exit code, as a shell reports it.
         exit_code: u8 = result.exit_code,

@@ -15,7 +15,7 @@ document! {
             Gpus::Listed { driver, cuda, .. } => (driver.clone(), cuda.clone()),
         },
     ) {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The machine's name.
         host: String = status.host_name.clone(),
@@ -67,7 +67,7 @@ document! {
 
     /// The memory of a GPU: `used`, `free` and `reserved` add up to `total`.
     fn memory(memory: Option<found::GpuMemory>) -> GpuMemory {
-        /// All of it.
+        /// Its memory.
         total: Option<Bytes> = memory.map(|memory| memory.total),
         /// Held by processes; with what the driver keeps for itself where `reserved` is null.
         used: Option<Bytes> = memory.map(|memory| memory.used),
