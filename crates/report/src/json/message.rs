@@ -26,7 +26,7 @@ document! {
     fn oom(oom: &read::Oom) -> MessageOom with (facts = &oom.facts) {
         /// Who wrote it: `"pytorch"`, `"tensorflow"`, `"jax"`, `"vllm"`, `"llama.cpp"`, …
         framework: &'static str = oom.framework.name(),
-        /// The first failure is the culprit, later ones follow; a warning is no failure.
+        /// The culprit is the first failure, others follow from it; after a warning the program went on.
         #[schemars(extend("enum" = ["culprit", "follows", "warning"]))]
         role: &'static str = oom.role.name(),
         /// The line of the input where it stands, from 1.

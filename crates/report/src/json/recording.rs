@@ -39,11 +39,11 @@ document! {
             LimitSource::Refusals => Some("refusals"),
             LimitSource::GarbageCollection => Some("garbage_collection"),
         },
-        /// The most that was granted: the limit is no smaller.
+        /// The most that was granted: the limit is at least this.
         limit_at_least: Bytes = bounds.at_least,
-        /// The least that was refused: the limit is smaller.
+        /// The least that was refused: the limit is below this.
         limit_below: Option<Bytes> = bounds.below,
-        /// What nothing tells.
+        /// What the recording does not tell.
         unknown: Vec<Unknown> = recording.program.unknown.iter().map(unknown).collect(),
     }
 
@@ -71,7 +71,7 @@ document! {
     pub(super) fn fidelity(recording: &Recording) -> Fidelity {
         /// Every address, driver call, failure and final block agreed.
         exact: bool = recording.is_exact(),
-        /// Where they part first.
+        /// Where recording and replay first differ.
         first_divergence: Option<Divergence> = recording.fidelity.divergence.as_ref().map(divergence),
     }
 

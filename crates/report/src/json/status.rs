@@ -91,15 +91,15 @@ document! {
 
     /// A process on a GPU.
     fn process(process: &found::GpuProcess) -> GpuProcess with (who = process.process.as_ref()) {
-        /// As the driver counts.
+        /// Its number, as the driver lists it.
         pid: u32 = process.pid,
         /// What it holds on this GPU.
         used: Option<Bytes> = process.used,
-        /// It draws and does not compute.
+        /// Whether it draws rather than computes.
         graphics: bool = process.graphics,
         /// The instance it is on, of a divided GPU.
         gpu_instance: Option<u32> = process.gpu_instance,
-        /// False: no process of this container or machine; then the next four are null.
+        /// Whether it is a process of this machine or container. If not, the next four fields are null.
         visible: bool = who.is_some(),
         /// The kernel's name of it.
         name: Option<String> = who.map(|who| who.name.clone()),
