@@ -65,35 +65,27 @@ pub(crate) fn columns(result: &DeviceResult) -> Option<String> {
 }
 
 /// What to do first.
-pub(crate) enum Remedy<'a> {
-    /// Change the program, in a sentence: settings do not cure growth.
-    Program(&'static str),
-    /// Set this.
-    Settings(&'a Options),
+pub(crate) struct Remedy {
+    /// What to set, or what to change in the program, in a sentence.
+    pub(crate) text: String,
+    pub(crate) is_setting: bool,
+    /// What to mind when doing it.
+    pub(crate) risks: Vec<&'static str>,
 }
 
-impl Remedy<'_> {
-    /// The remedy that a verdict leads to; `None` where no setting helps.
-    pub(crate) fn of(explanation: &Explanation) -> Option<Remedy<'_>> {
-        if explanation.cause == Some(Cause::Leak) {
-            let evaluates = explanation.findings.iter().any(|finding| finding.rule == "OOM007");
-            return Some(Remedy::Program(if evaluates {
-                "wrap the evaluation in torch.no_grad() or torch.inference_mode(); no setting cures growth"
-            } else {
-                "find what keeps the memory of past steps alive; no setting cures growth"
-            }));
-        }
-        let best = explanation.fixes.first().filter(|fix| fix.helps)?;
-        Some(Remedy::Settings(&best.candidate.options))
+/// The remedy that a verdict leads to; `None` where no setting helps. Settings do not cure growth.
+pub(crate) fn remedy(explanation: &Explanation) -> Option<Remedy> {
+    if explanation.cause == Some(Cause::Leak) {
+        let evaluates = explanation.findings.iter().any(|finding| finding.rule == "OOM007");
+        let change = if evaluates {
+            "wrap the evaluation in torch.no_grad() or torch.inference_mode(); no setting cures growth"
+        } else {
+            "find what keeps the memory of past steps alive; no setting cures growth"
+        };
+        return Some(Remedy { text: change.to_owned(), is_setting: false, risks: Vec::new() });
     }
-
-    /// What to mind when doing it.
-    pub(crate) fn risks(&self) -> Vec<&'static str> {
-        match self {
-            Remedy::Program(_) => Vec::new(),
-            Remedy::Settings(options) => risks(options),
-        }
-    }
+    let best = &explanation.fixes.first().filter(|fix| fix.helps)?.candidate.options;
+    Some(Remedy { text: command(best), is_setting: true, risks: risks(best) })
 }
 
 /// What to change in the program, then what is tried in vain.

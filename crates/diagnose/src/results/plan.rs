@@ -22,7 +22,7 @@ pub struct PlannedCard {
     pub capability: (u8, u8),
     /// What a CUDA context with its libraries takes of it.
     pub context: Bytes,
-    /// The card that the program was run as on, where that is another of its kind.
+    /// The card that was simulated when the program ran, where that is another of its kind.
     pub seen_on: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use oomph_diagnose::results::explain::DeviceResult;
 
 use super::verdict::capital;
 use crate::numbers::{count, known};
-use crate::settings::{self, Remedy};
+use crate::settings;
 
 /// The page's section; empty where nothing was replayed.
 pub(super) fn section(result: &DeviceResult) -> Markup {
@@ -61,17 +61,12 @@ pub(super) fn table(result: &DeviceResult) -> Markup {
 
 /// What to do first.
 pub(super) fn remedy(explanation: &Explanation) -> Markup {
-    let Some(remedy) = Remedy::of(explanation) else { return Markup::default() };
     html! {
-        div.do {
-            p {
-                b { "Do" } " "
-                @match remedy {
-                    Remedy::Program(change) => { (change) }
-                    Remedy::Settings(options) => { code { (settings::command(options)) } }
-                }
+        @if let Some(remedy) = settings::remedy(explanation) {
+            div.do {
+                p { b { "Do" } " " @if remedy.is_setting { code { (remedy.text) } } @else { (remedy.text) } }
+                @for risk in remedy.risks { p.mind { b { "Mind" } " " (risk) } }
             }
-            @for risk in remedy.risks() { p.mind { b { "Mind" } " " (risk) } }
         }
     }
 }

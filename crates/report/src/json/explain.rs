@@ -22,7 +22,7 @@ document! {
         (recording, found) = (&*result.recording, &result.explanation),
         is_recorded = recording.snapshot.sidecar.is_some(),
     ) {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The recording.
         trace: Trace = trace(recording),
@@ -35,7 +35,7 @@ document! {
         /// The cause of the failure, where one is certain.
         #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", null]))]
         cause: Option<&'static str> = found.cause.map(Cause::name),
-        /// The causes it was not.
+        /// The causes that are ruled out.
         ruled_out: Vec<RuledOut> = found.ruled_out.iter().map(|(cause, why)| ruled_out(*cause, why)).collect(),
         /// The peak of what was in use.
         peak: PeakInUse = peak(result),
@@ -65,12 +65,12 @@ document! {
         classes: Option<Vec<ClassBytes>> = found.moment.classes.as_ref().map(classes),
         /// The whole card at the moment.
         card: Option<Card> = found.beside.as_ref().map(|beside| card(beside, reserved)),
-        /// Lines lent to allocations whose stack was not recorded.
+        /// Lines taken from other steps, for allocations whose stack was not recorded.
         borrowed: Borrowed = borrowed(found),
     }
 
-    /// A request that failed. It has the fields of a message's; they are null for failures after the first, whose state
-    /// is not looked at.
+    /// A request that failed. Fields that a message has too are null for failures after the first, whose state is not
+    /// looked at.
     fn failure(result: &DeviceResult, oom: &found::Oom) -> Failure with (
         (recording, found) = (&result.recording, &result.explanation),
         state = Some(&found.moment).filter(|moment| moment.event == oom.event),
@@ -119,11 +119,11 @@ document! {
         phase: Option<Option<&'static str>> = sidecar.map(|_| oom.phase.map(Phase::name)),
     }
 
-    /// A cause that it was not.
+    /// A cause that is ruled out.
     fn ruled_out(cause: Cause, why: &str) -> RuledOut {
         /// The cause.
         cause: &'static str = cause.name(),
-        /// Why not, in words.
+        /// Why, in words.
         reason: String = why.to_owned(),
     }
 

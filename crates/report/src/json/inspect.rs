@@ -8,7 +8,7 @@ use super::SCHEMA;
 document! {
     /// What a file holds, before anything is concluded from it.
     pub fn inspect(snapshot: &Snapshot) -> Inspect {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The version of PyTorch by the fields present.
         version: String = Version::inferred_from(&snapshot.fields).to_string(),

@@ -9,7 +9,7 @@ use super::process::{Process, process};
 document! {
     /// What a log or a message says. A recording that holds no memory of a GPU gives the same, read from its exception.
     pub fn message(log: &Log, recorded: Option<&Sidecar>) -> Message {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// Lines read.
         lines: u64 = log.extent.lines,
@@ -26,7 +26,7 @@ document! {
     fn oom(oom: &read::Oom) -> MessageOom with (facts = &oom.facts) {
         /// Who wrote it: `"pytorch"`, `"tensorflow"`, `"jax"`, `"vllm"`, `"llama.cpp"`, …
         framework: &'static str = oom.framework.name(),
-        /// The first failure is the culprit, later ones follow; a warning is no failure.
+        /// The culprit is the first failure, others follow from it; after a warning the program went on.
         #[schemars(extend("enum" = ["culprit", "follows", "warning"]))]
         role: &'static str = oom.role.name(),
         /// The line of the input where it stands, from 1.

@@ -1,6 +1,7 @@
 //! Results as JSON, schema 1: the same bytes for the same input. Fields are added, never renamed or removed.
 //!
-//! Each document is a type whose fields say what they are.
+//! Each document is a type whose fields say what they are: [the reference](../../../../docs/reference/json.md) and the
+//! schemas beside it are made of them (`OOMPH_BLESS=1 cargo test -p oomph-report --test schema`).
 
 #[macro_use]
 mod document;
@@ -92,7 +93,7 @@ document! {
 
     /// Where `oomph dump` had recordings written.
     pub fn dumped(recordings: &[String]) -> Dump {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The paths of the recordings.
         recordings: Vec<String> = recordings.to_vec(),

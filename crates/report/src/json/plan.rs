@@ -12,7 +12,7 @@ use super::process::key;
 document! {
     /// The answer for one card. A list for several, in the order they were named, and for the table by their memory.
     pub fn plan(result: &PlanResult) -> Plan with (card = &result.card, peaks = result.peaks) {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The script's name without its suffix.
         script: String = result.script.clone(),

@@ -16,7 +16,7 @@ document! {
         device: i32 = recording.trace().device,
         /// How many events.
         events: usize = recording.trace().events.len(),
-        /// Whether anything was in use before the first event: `"windowed"`.
+        /// `"windowed"`: something was in use before the first event.
         #[schemars(extend("enum" = ["complete", "windowed"]))]
         origin: &'static str = match recording.program.origin {
             Origin::Complete => "complete",
@@ -39,11 +39,11 @@ document! {
             LimitSource::Refusals => Some("refusals"),
             LimitSource::GarbageCollection => Some("garbage_collection"),
         },
-        /// The most that was granted: the limit is no smaller.
+        /// The most that was granted: the limit is at least this.
         limit_at_least: Bytes = bounds.at_least,
-        /// The least that was refused: the limit is smaller.
+        /// The least that was refused: the limit is below this.
         limit_below: Option<Bytes> = bounds.below,
-        /// What nothing tells.
+        /// What the recording does not tell.
         unknown: Vec<Unknown> = recording.program.unknown.iter().map(unknown).collect(),
     }
 
@@ -57,13 +57,13 @@ document! {
 
     /// The greatest value of each [counter](../concepts/words.md#counters).
     pub(super) fn peaks(peaks: &counters::Peaks) -> Peaks {
-        /// Of what was asked for.
+        /// The peak of what was asked for.
         peak_requested: Bytes = peaks.requested.bytes,
-        /// Of what served an allocation.
+        /// The peak of what served an allocation.
         peak_allocated: Bytes = peaks.allocated.bytes,
-        /// Of that and what waits for another stream.
+        /// The peak of that and what waits for another stream.
         peak_active: Bytes = peaks.active.bytes,
-        /// Of what was held from the driver.
+        /// The peak of what was held from the driver.
         peak_reserved: Bytes = peaks.reserved.bytes,
     }
 
@@ -71,7 +71,7 @@ document! {
     pub(super) fn fidelity(recording: &Recording) -> Fidelity {
         /// Every address, driver call, failure and final block agreed.
         exact: bool = recording.is_exact(),
-        /// Where they part first.
+        /// Where recording and replay first differ.
         first_divergence: Option<Divergence> = recording.fidelity.divergence.as_ref().map(divergence),
     }
 

@@ -9,7 +9,7 @@ use super::recording::{Fidelity, Peaks, Recorded, Trace, fidelity, peaks, record
 document! {
     /// One recording under other settings, or the check of it under its own.
     pub fn replay(result: &ReplayResult) -> Replay {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The recording.
         trace: Trace = trace(&result.recording),

@@ -8,18 +8,18 @@ use super::{Explained, SCHEMA, explained};
 document! {
     /// A run that has ended.
     pub fn run(result: &RunResult) -> Run {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The exit code, as a shell reports it.
         exit_code: u8 = result.exit_code,
         /// The folder of the run, from the directory it was started in.
         folder: String = result.folder.display().to_string(),
-        /// Where GPU memory ran out and that ended the run.
+        /// What is known where GPU memory ran out and that ended the run.
         out_of_memory: Option<GpuDeath> = match &result.end {
             RunEnd::GpuDeath(death) => Some(gpu_death(death)),
             RunEnd::HostDeath(_) | RunEnd::Other => None,
         },
-        /// Where a process was killed, for want of the host's memory or so that it looks like it.
+        /// What is known where a process was killed and the host's memory may have run out.
         host_death: Option<HostDeath> = match &result.end {
             RunEnd::HostDeath(death) => Some(host_death(death)),
             RunEnd::GpuDeath(_) | RunEnd::Other => None,
@@ -40,7 +40,7 @@ document! {
         later: Vec<LaterFailure> = death.later.clone(),
     }
 
-    /// What is known of a death by the host's memory, or by something that looks like it.
+    /// A process that was killed, most often because the host's memory ran out.
     fn host_death(death: &ended::HostDeath) -> HostDeath {
         /// What happened, in a line.
         claim: String = death.title(),

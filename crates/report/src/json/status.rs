@@ -15,7 +15,7 @@ document! {
             Gpus::Listed { driver, cuda, .. } => (driver.clone(), cuda.clone()),
         },
     ) {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The machine's name.
         host: String = status.host_name.clone(),
@@ -67,7 +67,7 @@ document! {
 
     /// The memory of a GPU: `used`, `free` and `reserved` add up to `total`.
     fn memory(memory: Option<found::GpuMemory>) -> GpuMemory {
-        /// All of it.
+        /// Its memory.
         total: Option<Bytes> = memory.map(|memory| memory.total),
         /// Held by processes; with what the driver keeps for itself where `reserved` is null.
         used: Option<Bytes> = memory.map(|memory| memory.used),
@@ -91,15 +91,15 @@ document! {
 
     /// A process on a GPU.
     fn process(process: &found::GpuProcess) -> GpuProcess with (who = process.process.as_ref()) {
-        /// As the driver counts.
+        /// Its number, as the driver lists it.
         pid: u32 = process.pid,
         /// What it holds on this GPU.
         used: Option<Bytes> = process.used,
-        /// It draws and does not compute.
+        /// Whether it draws rather than computes.
         graphics: bool = process.graphics,
         /// The instance it is on, of a divided GPU.
         gpu_instance: Option<u32> = process.gpu_instance,
-        /// False: no process of this container or machine; then the next four are null.
+        /// Whether it is a process of this machine or container. If not, the next four fields are null.
         visible: bool = who.is_some(),
         /// The kernel's name of it.
         name: Option<String> = who.map(|who| who.name.clone()),

@@ -10,7 +10,7 @@ use super::recording::{Fidelity, Recorded, Trace, fidelity, recorded, trace};
 document! {
     /// The settings that need the least memory, found by replay.
     pub fn tune(result: &TuneResult) -> Tune {
-        /// 1.
+        /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The recording.
         trace: Trace = trace(&result.recording),

@@ -7,8 +7,7 @@ use super::report::Align::{Hidden, Left, Right};
 use super::report::{Colour, Report, row};
 use crate::breakdown::Breakdown;
 use crate::numbers::{count, known};
-use crate::settings::{self, Remedy};
-use crate::{recording, verdict};
+use crate::{recording, settings, verdict};
 
 /// The whole report.
 pub fn render(result: &DeviceResult, colour: Colour) -> String {
@@ -67,14 +66,10 @@ fn fixes(report: &mut Report, result: &DeviceResult) {
     let room = if explanation.ooms.is_empty() { Hidden } else { Right };
     report.table(2, &[Right, Right, Right, room, Left, Left], &rows);
     report.say_all(settings::columns(result).map(|text| ("Columns", text)));
-    if let Some(remedy) = Remedy::of(explanation) {
-        match remedy {
-            Remedy::Program(change) => report.say("Do", change),
-            Remedy::Settings(options) => {
-                report.say("Do", report.colour.good(&settings::command(options)));
-            }
-        }
-        report.say_all(remedy.risks().into_iter().map(|risk| ("Mind", risk)));
+    if let Some(remedy) = settings::remedy(explanation) {
+        let text = if remedy.is_setting { report.colour.good(&remedy.text) } else { remedy.text };
+        report.say("Do", text);
+        report.say_all(remedy.risks.into_iter().map(|risk| ("Mind", risk)));
     }
     report.gap();
 }

@@ -25,7 +25,7 @@ pub fn render(result: &ProcessResult, colour: Colour) -> String {
             let uncaught = sidecar.exception.as_ref().is_some_and(|exception| exception.uncaught);
             let kills = sidecar.host.as_ref().and_then(|host| host.cgroup_oom_kills).unwrap_or(0);
             let title = match (uncaught, kills) {
-                (true, _) => "the process died of an exception that is no lack of memory",
+                (true, _) => "the process died of an exception that is not about memory",
                 (false, 0) => "no failure was recorded",
                 (false, _) => "out of host memory: the kernel killed a process of its control group",
             };

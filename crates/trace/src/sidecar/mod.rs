@@ -5,6 +5,9 @@
 
 mod read;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::named::named;
 use crate::units::{Addr, Bytes};
 use read::{Field, dicts, lists, plain, value_or, words};
@@ -49,8 +52,10 @@ dicts! {
     }
 
     /// Who recorded what.
+    #[derive(Serialize, JsonSchema)]
     Identity {
         /// The version of oomph.
+        #[serde(skip)]
         oomph: Option<String>,
         /// The run's name, which is its folder's.
         run: Option<String>,
@@ -69,6 +74,7 @@ dicts! {
     }
 
     /// Versions as they print themselves.
+    #[derive(Serialize, JsonSchema)]
     Versions {
         /// Of Python.
         python: Option<String>,
@@ -146,6 +152,7 @@ dicts! {
     }
 
     /// The host's memory when the recording was written.
+    #[derive(Serialize, JsonSchema)]
     Host {
         /// What the process held.
         rss: Option<Bytes>,
@@ -166,6 +173,7 @@ dicts! {
         /// What was free of it.
         shm_free: Option<Bytes>,
         /// The same figures over time.
+        #[serde(skip)]
         samples: Vec<HostSample>,
     }
 
@@ -198,18 +206,22 @@ dicts! {
     }
 
     /// An exception.
+    #[derive(Serialize, JsonSchema)]
     Exception {
         /// Its class.
+        #[serde(rename = "type")]
         class("type"): Option<String>,
         /// What it says.
         text: Option<String>,
         /// Its traceback, as Python prints it.
+        #[serde(skip)]
         traceback: Option<String>,
         /// Whether it ended the program.
         uncaught: bool,
         /// Whether the recorder took it for a lack of memory, by a few words; its reader knows more of them.
         oom: bool,
         /// It, and what it was raised from or while handling.
+        #[serde(skip)]
         chain: Vec<Link>,
     }
 

@@ -1,0 +1,107 @@
+//! Documents of the verbs that have no expected files: made-up results, printed.
+
+use oomph_diagnose::classes::Class;
+use oomph_diagnose::phases::Phase;
+use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::results::plan::{
+    How, PlanResult, PlannedAt, PlannedCard, PlannedOption, PlannedPeaks, PlannedVary,
+};
+use oomph_diagnose::results::run::{GpuDeath, HostDeath, LaterFailure, Peak, RunEnd, RunResult};
+use oomph_diagnose::{message, rules};
+use oomph_report::json;
+use oomph_trace::Bytes;
+
+/// Documents, each with the verb that prints it.
+pub(crate) fn documents() -> Vec<(&'static str, String)> {
+    let log =
+        message::read("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB".as_bytes()).unwrap();
+    let later = LaterFailure { process: "rank1".into(), seconds: 1.25, recording: "rank1.pickle".into() };
+    let text = Explained::Text(log);
+    let explained = json::document(vec![json::explained(&text)]);
+    let gpu_death = GpuDeath { process: Some("rank0".into()), results: vec![text], later: vec![later] };
+    let host_death =
+        HostDeath { signal: Some(9), rss: Some(Bytes::gib(31)), group_kills: 1, ..HostDeath::default() };
+    let ends =
+        [RunEnd::GpuDeath(Box::new(gpu_death)), RunEnd::HostDeath(Box::new(host_death)), RunEnd::Other];
+    let runs = ends.map(|end| ("run", json::document(vec![json::run(&run(end))])));
+    let plans = [plan(), PlanResult { peaks: None, fits: None, vary: None, ..plan() }];
+    let all: Vec<&rules::RuleInfo> = rules::all().iter().collect();
+    let mut documents = vec![
+        ("explain", explained),
+        ("plan", json::document(plans.iter().map(json::plan).collect())),
+        ("plan", json::document(vec![json::plan(&plans[0])])),
+        ("rule", json::rules(&all)),
+        ("dump", json::dump(&["main.pickle".to_owned()])),
+    ];
+    documents.extend(runs);
+    documents
+}
+
+fn run(end: RunEnd) -> RunResult {
+    let peak = Peak {
+        process: Some("rank1".into()),
+        device: 0,
+        held: Bytes::gib(3),
+        whole: Some(Bytes::gib(9)),
+        is_limit: true,
+        retries: 4,
+    };
+    RunResult { exit_code: 1, folder: ".oomph/run".into(), end, peaks: vec![peak], failures: 2 }
+}
+
+fn plan() -> PlanResult {
+    let option = PlannedOption {
+        change: "bfloat16".into(),
+        instruction: "torch.autocast(\"cuda\", torch.bfloat16)".into(),
+        how: How::Planned,
+        peak_reserved: Some(Bytes::gib(30)),
+        process: Some(Bytes::gib(31)),
+        fits: Some(true),
+    };
+    let failed = PlannedOption {
+        how: How::Replayed,
+        peak_reserved: None,
+        process: None,
+        fits: None,
+        ..option.clone()
+    };
+    PlanResult {
+        script: "train".into(),
+        card: PlannedCard {
+            short: "H100-80".into(),
+            name: "NVIDIA H100".into(),
+            total: Bytes::gib(80),
+            capability: (9, 0),
+            context: Bytes::mib(500),
+            seen_on: Some("H200".into()),
+        },
+        limit: Some(Bytes::gib(40)),
+        peaks: Some(PlannedPeaks {
+            requested: Bytes::gib(49),
+            allocated: Bytes::gib(50),
+            reserved: Bytes::gib(60),
+        }),
+        fits: Some(false),
+        retries: 3,
+        at: PlannedAt {
+            file: Some("train.py".into()),
+            line: Some(61),
+            within: Some(("functional.py".into(), 77)),
+            phase: Some(Phase::Forward),
+            step: Some(2),
+        },
+        by_class: vec![(Class::Weights, Bytes::gib(10)), (Class::OptimizerTemporaries, Bytes::gib(40))],
+        steps: 3,
+        options: vec![option, failed],
+        vary: Some(PlannedVary {
+            flag: "--batch".into(),
+            asked: Some(64),
+            largest: Some(23),
+            peak_reserved: Some(Bytes::gib(38)),
+            is_open: true,
+            tried: vec![1, 2, 64],
+        }),
+        caveats: vec!["collectives are not seen".into()],
+        why_not: None,
+    }
+}
