@@ -19,7 +19,8 @@ use oomph_trace::sidecar::Span;
 use oomph_trace::{Action, Bytes, EventIdx, StackId, Stream};
 use rustc_hash::FxHashMap;
 
-use crate::phases::{Phase, Phases};
+use crate::phase::Phase;
+use crate::phases::Phases;
 
 /// How many steps are asked, the nearest first.
 const ASKED: usize = 8;

@@ -15,7 +15,8 @@ use oomph_trace::{Addr, Bytes, EventIdx};
 use rustc_hash::FxHashMap;
 
 use crate::borrow;
-use crate::phases::{Phase, Phases};
+use crate::phase::Phase;
+use crate::phases::Phases;
 
 /// What memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,6 +121,10 @@ impl Classes {
                 Phase::Forward | Phase::Backward | Phase::Evaluation if !has_model => Class::Other,
                 Phase::Forward if !has_weights && index == 0 && lives.on(alloc, index) => Class::Other,
                 Phase::Forward | Phase::Backward | Phase::Evaluation => Class::Activations,
+                // No recorder marks these.
+                Phase::CheckpointLoad | Phase::CheckpointSave | Phase::FirstStep | Phase::DataLoading => {
+                    Class::Other
+                }
             };
         }
         lend_gradients(recording, phases, &sampled, &mut of);

@@ -1,9 +1,15 @@
 //! From a recording to what is wrong with it, and from there to changes that a replay has proved.
 //!
-//! In reading order: steps and phases as recorded, the lines memory is attributed to, what it was for, one moment of a
+//! In reading order: the words (causes, phases, whose a frame is), steps and phases as recorded, the lines memory is attributed to, what it was for, one moment of a
 //! run and the card at it, its iterations, the rules over them,
 //! the search over settings, and the verdict made of all; what a chart and a map of a run show; then the reports of
 //! runs that left only text.
+
+pub mod cause;
+
+pub mod phase;
+
+mod frame;
 
 pub mod phases;
 

@@ -7,12 +7,12 @@ const OOM: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate
 /// `file:line function phase shape` of the first report.
 fn check(log: &str, expected: &str) {
     let log = read(log.as_bytes()).expect("memory can be read");
-    let oom = log.ooms.first().expect("a report");
+    let oom = log.reports.first().expect("a report");
     let place = oom.place.as_ref().map_or_else(
         || "nowhere".to_owned(),
         |place| {
-            let phase = place.phase.map_or("-", |phase| phase.name());
-            format!("{}:{} {} {phase}", place.file, place.line, place.function)
+            let phase = oom.phase.map_or("-", |phase| phase.name());
+            format!("{}:{} {} {phase}", place.line.file, place.line.line, place.line.function)
         },
     );
     let shape = oom.shape.map_or_else(|| "-".to_owned(), |shape| format!("{shape:?}"));
@@ -102,7 +102,7 @@ fn a_retry_inside_the_handler_is_seen() {
     );
     let log = read(format!("{OOM}\n{}{second}", "\n".repeat(9)).replacen("2.00", "4.00", 1).as_bytes())
         .expect("memory can be read");
-    assert_eq!(log.ooms[1].shape.map(|shape| format!("{shape:?}")), Some("RetryInHandler".to_owned()));
+    assert_eq!(log.reports[1].shape.map(|shape| format!("{shape:?}")), Some("RetryInHandler".to_owned()));
 }
 
 #[test]

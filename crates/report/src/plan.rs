@@ -1,7 +1,7 @@
 //! The answer of `oomph plan`, as it is shown.
 
 use oomph_diagnose::classes::ByClass;
-use oomph_diagnose::phases::Phase;
+use oomph_diagnose::phase::Phase;
 use oomph_trace::Bytes;
 
 /// How the caveat begins of a card that another stands for.

@@ -1,8 +1,9 @@
 //! The sentences that the text reports and the page share.
 
 use oomph_diagnose::advice::{Advice, How};
+use oomph_diagnose::cause::Cause;
 use oomph_diagnose::explain::Explanation;
-use oomph_diagnose::message::{self, Oom, Role};
+use oomph_diagnose::message::{Report, Role};
 use oomph_diagnose::moment::Holder;
 use oomph_diagnose::place::Place;
 use oomph_diagnose::tune::Candidate;
@@ -86,13 +87,13 @@ pub(crate) fn borrowed(explanation: &Explanation) -> Option<String> {
 }
 
 /// What a message is about, in a line.
-pub(crate) fn message_headline(oom: &Oom) -> String {
+pub(crate) fn message_headline(oom: &Report) -> String {
     let device = oom.facts.device.map_or_else(String::new, |device| format!(" on device {device}"));
     let tried = oom.facts.tried.map_or_else(String::new, |tried| format!(": {tried} more was asked for"));
     let framework = oom.framework.name();
     match oom.role {
         Role::Warning => format!("no failure: {framework} went on without{device}{tried}"),
-        Role::Culprit | Role::Follows if oom.verdict.cause == message::Cause::HostMemory => {
+        Role::Culprit | Role::Follows if oom.verdict.cause == Cause::HostMemory => {
             format!("out of host memory ({framework}){tried}")
         }
         Role::Culprit | Role::Follows => format!("out of memory{device} ({framework}){tried}"),
@@ -100,11 +101,11 @@ pub(crate) fn message_headline(oom: &Oom) -> String {
 }
 
 /// The user's line that a message's traceback names, and what the job was doing: `train.py:61 main, in forward`.
-pub(crate) fn message_place(place: &message::Place) -> String {
-    let file = place.file.rsplit(['/', '\\']).next().unwrap_or(&place.file);
-    let line = if place.line > 0 { format!(":{}", place.line) } else { String::new() };
-    let phase = place.phase.map_or_else(String::new, |phase| format!(", in {}", phase.name()));
-    format!("{file}{line} {}{phase}", place.function)
+pub(crate) fn message_place(oom: &Report) -> Option<String> {
+    let line = &oom.place.as_ref()?.line;
+    let number = if line.line > 0 { format!(":{}", line.line) } else { String::new() };
+    let phase = oom.phase.map_or_else(String::new, |phase| format!(", in {}", phase.name()));
+    Some(format!("{}{number} {}{phase}", line.file_name(), line.function))
 }
 
 /// The moment the report is about, to stand after "Memory".

@@ -3,11 +3,11 @@
 use super::facts::Framework::{CuPy, Cuda, MxNet, Numba, OnnxRuntime, Paddle, PyTorchXpu, Rmm, XgBoost};
 use super::phrases::Number::{Allocated, Device, Free, Total, Tried};
 use super::phrases::Phrase;
-use super::report::Report;
 use super::size;
 use super::text::{after, around};
-use super::verdict::Cause::{Capacity, Unknown};
 use super::verdict::Confidence::{Low, Medium};
+use super::wording::Message;
+use crate::cause::Cause::{Capacity, Unknown};
 
 const FULL: &str = "the pool grows as long as the device has room; it had none for this";
 const SILENT: &str = "the driver refused; how much was free and who held the rest is not printed";
@@ -66,7 +66,7 @@ pub(super) const PHRASES: &[Phrase] = &[
 ];
 
 /// Paddle names what it holds after the number: `on GPU 0, 6.000000GB memory has been allocated and available …`.
-pub(super) fn complete(text: &str, found: &mut [Report]) {
+pub(super) fn complete(text: &str, found: &mut [Message]) {
     for report in found.iter_mut().filter(|report| report.framework == Paddle) {
         let message = &text[report.span.start..around(text, &report.span, 0, 320).end];
         let held = after(message, "memory on GPU ").and_then(size::leading_number).map(|(_, rest)| rest);

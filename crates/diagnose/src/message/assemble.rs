@@ -1,14 +1,15 @@
 //! The messages of an excerpt, each once, judged and placed.
 
 use super::facts::Framework;
-use super::report::{Kind, Report, Told};
 use super::scan::Excerpt;
 use super::text::Text;
-use super::verdict::{Cause, Confidence};
+use super::verdict::Confidence;
+use super::wording::{Kind, Message, Told};
 use super::{
-    Oom, Role, Shape, arrays, cause, context, disguised, fixes, host, jax, phrases, place, pytorch,
+    Report, Role, Shape, arrays, cause, context, disguised, fixes, host, jax, phrases, place, pytorch,
     pytorch_plain, serving, tensorflow, traceback,
 };
+use crate::cause::Cause;
 
 /// Messages within so many lines of each other may be about one failure.
 const NEAR: usize = 4;
@@ -16,7 +17,7 @@ const NEAR: usize = 4;
 const SHOWN: usize = 600;
 
 /// The first reports of an excerpt, in order.
-pub(super) fn ooms(excerpt: &Excerpt, most: usize) -> Vec<Oom> {
+pub(super) fn reports(excerpt: &Excerpt, most: usize) -> Vec<Report> {
     let text = &excerpt.text;
     let part = &text.flat[excerpt.from..];
     let mut found = Vec::new();
@@ -35,14 +36,14 @@ pub(super) fn ooms(excerpt: &Excerpt, most: usize) -> Vec<Oom> {
     }
     host::lines(text, excerpt.from, &mut found);
     let reports = distinct(text, found);
-    reports.into_iter().take(most).map(|report| oom(text, report)).collect()
+    reports.into_iter().take(most).map(|message| judged(text, message)).collect()
 }
 
 /// Each failure once: the fullest of the messages about it, with what only the others say.
-fn distinct(text: &Text, mut found: Vec<Report>) -> Vec<Report> {
+fn distinct(text: &Text, mut found: Vec<Message>) -> Vec<Message> {
     // Of two on one place the fuller comes first, and of equals the one that was found first.
     found.sort_by_key(|report| (text.line_of(report.span.start), rank(report)));
-    let mut kept: Vec<Report> = Vec::new();
+    let mut kept: Vec<Message> = Vec::new();
     for report in found {
         let line = text.line_of(report.span.start);
         let same = kept.iter_mut().rev().take(8).find(|other| {
@@ -69,7 +70,7 @@ fn distinct(text: &Text, mut found: Vec<Report>) -> Vec<Report> {
 }
 
 /// Fuller messages first.
-fn rank(report: &Report) -> (bool, u8) {
+fn rank(report: &Message) -> (bool, u8) {
     let kind = match report.kind {
         Kind::Numbers | Kind::Async | Kind::Mps => 0,
         Kind::Wording => 1,
@@ -80,22 +81,22 @@ fn rank(report: &Report) -> (bool, u8) {
 }
 
 /// Whether a message is only the shadow of another: no numbers of its own, or a log line before the exception.
-fn is_weaker(report: &Report) -> bool {
+fn is_weaker(report: &Message) -> bool {
     report.kind == Kind::Bare || report.writer == Some("2.13 or later")
 }
 
 /// Two whole messages on one line: different failures.
-fn is_pair(a: &Report, b: &Report) -> bool {
-    let whole = |report: &Report| report.kind == Kind::Numbers && report.facts.allocated.is_some();
+fn is_pair(a: &Message, b: &Message) -> bool {
+    let whole = |report: &Message| report.kind == Kind::Numbers && report.facts.allocated.is_some();
     whole(a) && whole(b) && a.facts != b.facts
 }
 
 /// Whether a message a few lines on is about the failure that another one reports.
-fn is_one_failure(a: &Report, b: &Report) -> bool {
+fn is_one_failure(a: &Message, b: &Message) -> bool {
     let bare = a.kind == Kind::Bare || b.kind == Kind::Bare;
-    let is_host = |report: &Report| report.told.is_some_and(|told| told.cause == Cause::HostMemory);
+    let is_host = |report: &Message| report.told.is_some_and(|told| told.cause == Cause::HostMemory);
     let logged = a.writer == Some("2.13 or later") && b.framework.is_pytorch();
-    let is_library = |report: &Report| report.told.is_some_and(|told| told.cause == Cause::Disguised);
+    let is_library = |report: &Message| report.told.is_some_and(|told| told.cause == Cause::Disguised);
     logged
         || bare && is_host(a) == is_host(b) && a.kind != Kind::Warning
         || is_host(a) && is_host(b) && a.framework != Framework::Numpy
@@ -104,7 +105,7 @@ fn is_one_failure(a: &Report, b: &Report) -> bool {
         || a.framework == Framework::TensorFlow && b.framework == a.framework && a.facts.tried == b.facts.tried
 }
 
-fn oom(text: &Text, mut report: Report) -> Oom {
+fn judged(text: &Text, mut report: Message) -> Report {
     let at = report.span.start;
     let frames = traceback::frames(text, at);
     if report.framework == Framework::PyTorch
@@ -115,11 +116,12 @@ fn oom(text: &Text, mut report: Report) -> Oom {
     let shape = place::shape(&frames, traceback::is_within_handler(text, at));
     adjust(&mut report, shape);
     let verdict = cause::judge(&report);
-    let place = place::place(&frames);
-    let fixes = fixes::fixes(report.framework, &report.facts, &verdict, place.as_ref(), shape);
+    let phase = place::phase(&frames);
+    let (place, code) = place::place(&frames);
+    let fixes = fixes::fixes(report.framework, &report.facts, &verdict, phase, shape);
     let origin = text.origin(at);
     let shown = text.flat[at..].chars().take(SHOWN.min(report.span.len().max(120))).collect::<String>();
-    Oom {
+    Report {
         framework: report.framework,
         role: if report.kind == Kind::Warning { Role::Warning } else { Role::Follows },
         line: origin.number,
@@ -129,6 +131,8 @@ fn oom(text: &Text, mut report: Report) -> Oom {
         facts: report.facts,
         verdict,
         place,
+        code,
+        phase,
         shape,
         fixes,
         text: shown.lines().next().unwrap_or_default().to_owned(),
@@ -136,7 +140,7 @@ fn oom(text: &Text, mut report: Report) -> Oom {
 }
 
 /// An error without numbers means more with its surroundings.
-fn adjust(report: &mut Report, shape: Option<Shape>) {
+fn adjust(report: &mut Message, shape: Option<Shape>) {
     let is_raw = report.kind == Kind::Bare && report.told.is_some_and(|told| told.cause == Cause::HostMemory);
     if !is_raw || !report.framework.is_pytorch() {
         return;
@@ -160,10 +164,10 @@ fn adjust(report: &mut Report, shape: Option<Shape>) {
 }
 
 /// The first failure is the culprit and comes first.
-pub(super) fn assign_roles(ooms: &mut [Oom]) {
-    let first = ooms.iter().position(|oom| oom.role != Role::Warning);
+pub(super) fn assign_roles(reports: &mut [Report]) {
+    let first = reports.iter().position(|report| report.role != Role::Warning);
     if let Some(first) = first {
-        ooms[first].role = Role::Culprit;
-        ooms[..=first].rotate_right(1);
+        reports[first].role = Role::Culprit;
+        reports[..=first].rotate_right(1);
     }
 }

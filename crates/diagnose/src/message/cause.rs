@@ -3,8 +3,9 @@
 use oomph_trace::Bytes;
 
 use super::facts::{Facts, Framework};
-use super::report::{Kind, Report};
-use super::verdict::{Cause, Confidence, Verdict};
+use super::verdict::{Confidence, Verdict};
+use super::wording::{Kind, Message};
+use crate::cause::Cause;
 
 /// No computer's device has this much; a request for it is a size gone wrong.
 const ABSURD: Bytes = Bytes(1 << 44);
@@ -32,7 +33,7 @@ const RECORD: &str = "record a snapshot (torch.cuda.memory._record_memory_histor
 const LOOK: &str = "see who holds the device while the job is down: nvidia-smi";
 
 /// The cause of a message.
-pub(super) fn judge(report: &Report) -> Verdict {
+pub(super) fn judge(report: &Message) -> Verdict {
     if let Some(absurd) = absurd(report) {
         return absurd;
     }
@@ -51,7 +52,7 @@ pub(super) fn judge(report: &Report) -> Verdict {
     })
 }
 
-fn told(report: &Report) -> Option<Verdict> {
+fn told(report: &Message) -> Option<Verdict> {
     let told = report.told?;
     let verdict = Verdict::new(told.cause, told.confidence, vec![told.why.to_owned()]);
     Some(match (told.cause, report.framework.is_pytorch()) {
@@ -62,7 +63,7 @@ fn told(report: &Report) -> Option<Verdict> {
 }
 
 /// A request larger than devices are, where the message says nothing of the device.
-fn outsized(report: &Report) -> Option<Verdict> {
+fn outsized(report: &Message) -> Option<Verdict> {
     let tried = report.facts.tried.filter(|_| report.facts.total.is_none() && !report.is_of_host())?;
     let confidence = match tried {
         tried if tried >= LARGEST_DEVICE => Confidence::High,
@@ -73,7 +74,7 @@ fn outsized(report: &Report) -> Option<Verdict> {
     Some(Verdict::new(Cause::Capacity, confidence, vec![why]))
 }
 
-impl Report {
+impl Message {
     /// Whether it is the computer's memory that was asked for.
     fn is_of_host(&self) -> bool {
         self.told.is_some_and(|told| told.cause == Cause::HostMemory)
@@ -81,7 +82,7 @@ impl Report {
 }
 
 /// Sizes that no job needs. Arrays of the host are as large as their shape says, and the shape is printed.
-fn absurd(report: &Report) -> Option<Verdict> {
+fn absurd(report: &Message) -> Option<Verdict> {
     let tried = report.facts.tried?;
     let is_array = report.framework == Framework::Numpy;
     (tried >= ABSURD && !is_array).then(|| {

@@ -2,8 +2,8 @@
 
 use super::facts::Framework::{Cuda, PyTorch, TensorFlow};
 use super::phrases::Phrase;
-use super::verdict::Cause::{Disguised, Unknown};
 use super::verdict::Confidence::{High, Low, Medium};
+use crate::cause::Cause::{Disguised, Unknown};
 
 const LIBRARY: &str =
     "the library makes its own buffers outside the framework's cache when it starts; it found no room";

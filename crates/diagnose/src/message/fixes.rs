@@ -1,47 +1,22 @@
 //! From a cause to changes, ranked, and the popular changes that do not help here, each with its reason.
 
 use super::facts::{Facts, Framework};
-use super::place::{Phase, Place, Shape};
-use super::verdict::{Cause, Verdict};
+use super::place::Shape;
+use super::verdict::Verdict;
+use crate::advice::{Advice, How};
+use crate::cause::Cause;
+use crate::phase::Phase;
 
-/// A change, and whether it helps.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fix {
-    /// What to do.
-    pub title: String,
-    /// Whether it helps here.
-    pub helps: bool,
-    /// How that is known.
-    pub known: Known,
-    /// Why it helps, or why not.
-    pub why: String,
+fn advice(title: &'static str, helps: bool, how: How, why: impl Into<String>) -> Advice {
+    Advice { title, in_use: None, helps, how, why: why.into() }
 }
 
-/// How a fix's effect is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Known {
-    /// From the message's own numbers.
-    Computed,
-    /// From what usually happens.
-    Practice,
+fn practice(title: &'static str, why: &str) -> Advice {
+    advice(title, true, How::Practice, why)
 }
 
-impl Known {
-    /// The words for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Known::Computed => "computed",
-            Known::Practice => "known from practice",
-        }
-    }
-}
-
-fn practice(title: &str, why: &str) -> Fix {
-    Fix { title: title.to_owned(), helps: true, known: Known::Practice, why: why.to_owned() }
-}
-
-fn useless(title: &str, known: Known, why: impl Into<String>) -> Fix {
-    Fix { title: title.to_owned(), helps: false, known, why: why.into() }
+fn useless(title: &'static str, how: How, why: impl Into<String>) -> Advice {
+    advice(title, false, how, why)
 }
 
 /// The changes for one message: those that help first.
@@ -49,22 +24,22 @@ pub(super) fn fixes(
     framework: Framework,
     facts: &Facts,
     verdict: &Verdict,
-    place: Option<&Place>,
+    phase: Option<Phase>,
     shape: Option<Shape>,
-) -> Vec<Fix> {
-    let mut fixes: Vec<Fix> = shape.into_iter().map(of_shape).collect();
+) -> Vec<Advice> {
+    let mut fixes: Vec<Advice> = shape.into_iter().map(of_shape).collect();
     match verdict.cause {
-        Cause::Capacity => capacity(framework, facts, place, &mut fixes),
+        Cause::Capacity => capacity(framework, facts, phase, &mut fixes),
         Cause::Fragmentation => fragmentation(framework, facts, &mut fixes),
         Cause::Leak => fixes.extend([
             practice(
                 "keep numbers, not tensors: loss.item(), .detach().cpu()",
                 "a tensor kept from a step keeps its whole graph",
             ),
-            useless("smaller batch", Known::Practice, "growth reaches the limit all the same, later"),
+            useless("smaller batch", How::Practice, "growth reaches the limit all the same, later"),
             useless(
                 "torch.cuda.empty_cache()",
-                Known::Practice,
+                How::Practice,
                 "it frees only what nothing refers to; what grows is referred to",
             ),
         ]),
@@ -81,7 +56,7 @@ pub(super) fn fixes(
     fixes
 }
 
-fn of_shape(shape: Shape) -> Fix {
+fn of_shape(shape: Shape) -> Advice {
     let title = match shape {
         Shape::LogitsCopy => {
             "compute the loss in chunks of the sequence, or a fused cross entropy; keep logits in half precision"
@@ -103,9 +78,8 @@ fn of_shape(shape: Shape) -> Fix {
     practice(title, shape.sentence())
 }
 
-fn capacity(framework: Framework, facts: &Facts, place: Option<&Place>, fixes: &mut Vec<Fix>) {
-    let trains =
-        !place.is_some_and(|place| matches!(place.phase, Some(Phase::Evaluation | Phase::CheckpointLoad)));
+fn capacity(framework: Framework, facts: &Facts, phase: Option<Phase>, fixes: &mut Vec<Advice>) {
+    let trains = !matches!(phase, Some(Phase::Evaluation | Phase::CheckpointLoad));
     match framework {
         Framework::Vllm | Framework::Sglang => fixes.extend([
             practice(
@@ -161,15 +135,15 @@ fn capacity(framework: Framework, facts: &Facts, place: Option<&Place>, fixes: &
         } else {
             format!("at best it wins {cached}; {usable} for a request of {tried} leaves nothing for the next")
         };
-        fixes.push(useless("expandable_segments:True, max_split_size_mb", Known::Computed, short));
+        fixes.push(useless("expandable_segments:True, max_split_size_mb", How::Computed, short));
         let why = format!(
             "PyTorch has already tried to release its cache before it failed; {cached} is what is left of it"
         );
-        fixes.push(useless("torch.cuda.empty_cache()", Known::Computed, why));
+        fixes.push(useless("torch.cuda.empty_cache()", How::Computed, why));
     }
 }
 
-fn fragmentation(framework: Framework, facts: &Facts, fixes: &mut Vec<Fix>) {
+fn fragmentation(framework: Framework, facts: &Facts, fixes: &mut Vec<Advice>) {
     if framework == Framework::TensorFlow {
         fixes.push(practice("TF_GPU_ALLOCATOR=cuda_malloc_async", "the driver's pool maps pieces together"));
         return;
@@ -182,29 +156,28 @@ fn fragmentation(framework: Framework, facts: &Facts, fixes: &mut Vec<Fix>) {
         return;
     }
     let cached = facts.cached().map_or_else(String::new, |cached| format!("{cached} is cached; "));
-    fixes.push(Fix {
-        title: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True".to_owned(),
-        helps: true,
-        known: if cached.is_empty() { Known::Practice } else { Known::Computed },
-        why: format!("{cached}segments that grow can join it. Breaks tensors shared between processes (IPC) and some memory pools"),
-    });
+    let how = if cached.is_empty() { How::Practice } else { How::Computed };
+    let why = format!(
+        "{cached}segments that grow can join it. Breaks tensors shared between processes (IPC) and some memory pools"
+    );
+    fixes.push(advice("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", true, how, why));
     fixes
         .push(practice("record a snapshot and run: oomph tune SNAPSHOT", "replay proves which setting fits"));
     fixes.push(useless(
         "torch.cuda.empty_cache()",
-        Known::Practice,
+        How::Practice,
         "PyTorch has already released every segment that is wholly free; the rest is in use in part",
     ));
 }
 
-fn other_process(framework: Framework, facts: &Facts, fixes: &mut Vec<Fix>) {
+fn other_process(framework: Framework, facts: &Facts, fixes: &mut Vec<Advice>) {
     let held = facts.other_process.or(facts.outside());
     let why = held.map_or_else(
         || "the device was not empty".to_owned(),
         |held| format!("{held} is held outside this process"),
     );
-    let known = if held.is_some() { Known::Computed } else { Known::Practice };
-    fixes.push(Fix { title: "end the other process, restart the notebook's kernel, or choose another device (CUDA_VISIBLE_DEVICES)".to_owned(), helps: true, known, why });
+    let how = if held.is_some() { How::Computed } else { How::Practice };
+    fixes.push(advice("end the other process, restart the notebook's kernel, or choose another device (CUDA_VISIBLE_DEVICES)", true, how, why));
     if framework == Framework::TensorFlow {
         fixes.push(practice(
             "TF_FORCE_GPU_ALLOW_GROWTH=true",
@@ -216,17 +189,17 @@ fn other_process(framework: Framework, facts: &Facts, fixes: &mut Vec<Fix>) {
     }
     fixes.push(useless(
         "torch.cuda.empty_cache()",
-        Known::Practice,
+        How::Practice,
         "it cannot free what another process holds",
     ));
     fixes.push(useless(
         "expandable_segments:True",
-        Known::Practice,
+        How::Practice,
         "this process's own cache is not what is missing",
     ));
 }
 
-fn host(framework: Framework, fixes: &mut Vec<Fix>) {
+fn host(framework: Framework, fixes: &mut Vec<Advice>) {
     match framework {
         Framework::PyTorchDataLoader => fixes.extend([
             practice(
@@ -255,12 +228,12 @@ fn host(framework: Framework, fixes: &mut Vec<Fix>) {
     }
     fixes.push(useless(
         "smaller model on the GPU, torch.cuda.empty_cache()",
-        Known::Practice,
+        How::Practice,
         "the device's memory is not what ran out",
     ));
 }
 
-fn disguised(framework: Framework) -> Vec<Fix> {
+fn disguised(framework: Framework) -> Vec<Advice> {
     match framework {
         Framework::Vllm => vec![practice(
             "higher gpu_memory_utilization, shorter max_model_len, or a smaller model",

@@ -6,11 +6,12 @@ use super::facts::Framework::{
 };
 use super::phrases::Number::{Free, Tried};
 use super::phrases::Phrase;
-use super::report::{Kind, Report};
 use super::size;
 use super::text::{Text, after, around};
-use super::verdict::Cause::HostMemory;
-use super::verdict::{Cause, Confidence};
+use super::verdict::Confidence;
+use super::wording::{Kind, Message};
+use crate::cause::Cause;
+use crate::cause::Cause::HostMemory;
 use Confidence::{High, Low, Medium};
 
 const KERNEL: &str = "the kernel killed a process because the computer's memory was full";
@@ -124,7 +125,7 @@ pub(super) const PHRASES: &[Phrase] = &[
 ];
 
 /// NumPy prints the amount with three digits, and beside it the shape that gives it exactly.
-pub(super) fn complete(text: &str, found: &mut [Report]) {
+pub(super) fn complete(text: &str, found: &mut [Message]) {
     for report in found.iter_mut().filter(|report| report.framework == Numpy) {
         let message = &text[report.span.start..around(text, &report.span, 0, 200).end];
         let exact = after(message, "with shape (").and_then(|rest| {
@@ -136,7 +137,7 @@ pub(super) fn complete(text: &str, found: &mut [Report]) {
 }
 
 /// Lines that are a report only if they say nothing else: a shell's `Killed`, Python's `MemoryError`.
-pub(super) fn lines(text: &Text, from: usize, found: &mut Vec<Report>) {
+pub(super) fn lines(text: &Text, from: usize, found: &mut Vec<Message>) {
     for index in text.line_of(from)..text.len() {
         let line = text.line(index).trim();
         let words: Vec<&str> = line.split_whitespace().take(6).collect();
@@ -146,12 +147,12 @@ pub(super) fn lines(text: &Text, from: usize, found: &mut Vec<Report>) {
                 || matches!(words.as_slice(), [pid, "killed", ..] if pid.parse::<u32>().is_ok());
         let span = text.span(index);
         if is_shell {
-            let report = Report::new(span, System, Kind::Bare);
+            let report = Message::new(span, System, Kind::Bare);
             found.push(report.told(Cause::HostMemory, Medium, SIGKILL));
         } else if line == "MemoryError"
             || line.starts_with("MemoryError:") && !line.contains("CUDA") && !line.contains("cuda")
         {
-            found.push(Report::new(span, Python, Kind::Bare).told(Cause::HostMemory, High, CPU));
+            found.push(Message::new(span, Python, Kind::Bare).told(Cause::HostMemory, High, CPU));
         }
     }
 }

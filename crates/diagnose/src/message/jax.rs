@@ -1,20 +1,21 @@
 //! JAX and XLA: `RESOURCE_EXHAUSTED` on GPUs and TPUs, with the peak buffers that may follow.
 
 use super::facts::Framework;
-use super::report::{Kind, Report};
 use super::size;
 use super::text::{after, all, around, find};
-use super::verdict::{Cause, Confidence};
+use super::verdict::Confidence;
+use super::wording::{Kind, Message};
+use crate::cause::Cause;
 
 const SILENT: &str = "XLA prints the request alone: neither what the device had free nor who held the rest";
 
-pub(super) fn find_all(text: &str, found: &mut Vec<Report>) {
+pub(super) fn find_all(text: &str, found: &mut Vec<Message>) {
     for phrase in ["Out of memory while trying to allocate ", "Failed to allocate request for "] {
         for anchor in all(text, phrase) {
             let message = &text[anchor.end..around(text, &anchor, 0, 120).end];
             let Some((printed, rest)) = size::leading(message) else { continue };
             let exact = rest.strip_prefix(" (").and_then(size::leading).map(|(bytes, _)| bytes);
-            let mut report = Report::new(anchor, Framework::Jax, Kind::Wording).told(
+            let mut report = Message::new(anchor, Framework::Jax, Kind::Wording).told(
                 Cause::Unknown,
                 Confidence::High,
                 SILENT,
@@ -31,10 +32,10 @@ pub(super) fn find_all(text: &str, found: &mut Vec<Report>) {
 }
 
 /// TPUs: `Ran out of memory in memory space hbm. Used 9.08G of 7.48G hbm.`
-fn high_bandwidth(text: &str, found: &mut Vec<Report>) {
+fn high_bandwidth(text: &str, found: &mut Vec<Message>) {
     for anchor in all(text, "Ran out of memory in memory space ") {
         let message = &text[anchor.end..around(text, &anchor, 0, 200).end];
-        let mut report = Report::new(anchor, Framework::Tpu, Kind::Wording).told(
+        let mut report = Message::new(anchor, Framework::Tpu, Kind::Wording).told(
             Cause::Capacity,
             Confidence::High,
             "the compiler added up the whole program: it needs more than the chip has",
@@ -47,7 +48,7 @@ fn high_bandwidth(text: &str, found: &mut Vec<Report>) {
 }
 
 /// TPUs, later: `Attempting to allocate 4.32G. That was not possible. There are 2.10G free.`
-fn reservations(text: &str, found: &mut Vec<Report>) {
+fn reservations(text: &str, found: &mut Vec<Message>) {
     for anchor in all(text, "That was not possible. There are ") {
         let start = around(text, &anchor, 100, 0).start;
         let head = &text[start..anchor.start];
@@ -56,7 +57,7 @@ fn reservations(text: &str, found: &mut Vec<Report>) {
         else {
             continue;
         };
-        let mut report = Report::new(anchor.clone(), Framework::Tpu, Kind::Numbers);
+        let mut report = Message::new(anchor.clone(), Framework::Tpu, Kind::Numbers);
         report.facts.tried = size::leading(tried).map(|(bytes, _)| bytes);
         report.facts.free = size::leading(&text[anchor.end..]).map(|(bytes, _)| bytes);
         found.push(report);
@@ -65,7 +66,7 @@ fn reservations(text: &str, found: &mut Vec<Report>) {
         let near = &text[around(text, &anchor, 120, 300)];
         let is_memory = find(near, "memory").is_some() || find(near, "allocat").is_some();
         if is_memory && (find(near, "jax").is_some() || find(near, "xla").is_some()) {
-            found.push(Report::new(anchor, Framework::Jax, Kind::Bare).told(
+            found.push(Message::new(anchor, Framework::Jax, Kind::Bare).told(
                 Cause::Unknown,
                 Confidence::High,
                 SILENT,

@@ -8,7 +8,7 @@
 //! let log = "RuntimeError: CUDA out of memory. Tried to allocate 9.80 GiB (GPU 0; 14.76 GiB total capacity; \
 //!            9.94 GiB already allocated; 3.89 GiB free; 160.79 MiB cached)";
 //! let read = oomph_diagnose::message::read(log.as_bytes()).unwrap();
-//! assert_eq!(read.ooms[0].verdict.cause.name(), "capacity");
+//! assert_eq!(read.reports[0].verdict.cause.name(), "capacity");
 //! ```
 
 mod arrays;
@@ -26,7 +26,6 @@ mod place;
 mod processes;
 mod pytorch;
 mod pytorch_plain;
-mod report;
 mod scan;
 mod serving;
 mod size;
@@ -34,14 +33,18 @@ mod tensorflow;
 mod text;
 mod traceback;
 mod verdict;
+mod wording;
 
 use std::io::{self, BufRead};
 
+use crate::advice::Advice;
+use crate::phase::Phase;
+use crate::place::Place;
+
 pub use facts::{Facts, Framework, Process};
-pub use fixes::{Fix, Known};
-pub use place::{Phase, Place, Shape};
+pub use place::Shape;
 pub use scan::Extent;
-pub use verdict::{Cause, Confidence, Verdict};
+pub use verdict::{Confidence, Verdict};
 
 /// Reports kept of one log.
 const KEPT: usize = 256;
@@ -51,7 +54,7 @@ const KEPT: usize = 256;
 pub struct Log {
     /// The reports: the culprit first, then the others in the order of the log. Empty: the text is no report of
     /// memory that ran out.
-    pub ooms: Vec<Oom>,
+    pub reports: Vec<Report>,
     /// How many further stretches of the log may hold reports; with this many at hand they were not read.
     pub unread: u64,
     /// How much was read.
@@ -60,7 +63,7 @@ pub struct Log {
 
 /// One report of memory that ran out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Oom {
+pub struct Report {
     /// Who wrote it.
     pub framework: Framework,
     /// Its part in the log.
@@ -77,12 +80,16 @@ pub struct Oom {
     pub facts: Facts,
     /// The cause.
     pub verdict: Verdict,
-    /// Where in the program.
+    /// Where in the program, by its traceback. A line of 0 is not printed.
     pub place: Option<Place>,
+    /// The code of that line; empty where not printed.
+    pub code: String,
+    /// What the job was doing.
+    pub phase: Option<Phase>,
     /// A known shape of failure.
     pub shape: Option<Shape>,
     /// Changes: those that help, best first, then those that do not.
-    pub fixes: Vec<Fix>,
+    pub fixes: Vec<Advice>,
     /// The message, cut to a line or two.
     pub text: String,
 }
@@ -114,13 +121,13 @@ pub fn read(input: impl BufRead) -> io::Result<Log> {
     let mut log = Log::default();
     let mut unread = 0;
     let extent = scan::excerpts(input, |excerpt| {
-        if log.ooms.len() < KEPT {
-            log.ooms.extend(assemble::ooms(excerpt, KEPT - log.ooms.len()));
+        if log.reports.len() < KEPT {
+            log.reports.extend(assemble::reports(excerpt, KEPT - log.reports.len()));
         } else {
             unread += 1;
         }
     })?;
-    assemble::assign_roles(&mut log.ooms);
+    assemble::assign_roles(&mut log.reports);
     log.unread = unread;
     log.extent = extent;
     Ok(log)

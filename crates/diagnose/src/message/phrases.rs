@@ -1,10 +1,11 @@
 //! Messages that are known by one phrase: what it means, and behind which words the numbers stand.
 
 use super::facts::{Facts, Framework};
-use super::report::{Kind, Report};
 use super::size;
 use super::text::{after, all, around, find};
-use super::verdict::{Cause, Confidence};
+use super::verdict::Confidence;
+use super::wording::{Kind, Message};
+use crate::cause::Cause;
 
 /// A message and its meaning.
 #[derive(Clone, Copy, Debug)]
@@ -65,13 +66,13 @@ impl Phrase {
         Phrase { numbers, ..self }
     }
 
-    fn find_all(&self, text: &str, found: &mut Vec<Report>) {
+    fn find_all(&self, text: &str, found: &mut Vec<Message>) {
         for anchor in all(text, self.says) {
             let around = &text[around(text, &anchor, BEFORE, AFTER)];
             if !self.near.is_empty() && find(around, self.near).is_none() {
                 continue;
             }
-            let mut report = Report::new(anchor.clone(), self.framework, self.kind).told(
+            let mut report = Message::new(anchor.clone(), self.framework, self.kind).told(
                 self.cause,
                 self.confidence,
                 self.why,
@@ -103,7 +104,7 @@ fn put(number: Number, rest: &str, facts: &mut Facts) {
 }
 
 /// Every message of a table.
-pub(super) fn find_all(table: &[Phrase], text: &str, found: &mut Vec<Report>) {
+pub(super) fn find_all(table: &[Phrase], text: &str, found: &mut Vec<Message>) {
     for phrase in table {
         phrase.find_all(text, found);
     }

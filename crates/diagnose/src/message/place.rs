@@ -1,51 +1,8 @@
 //! From a traceback to the user's own line, what the job was doing there, and the shape of failure it shows.
 
 use super::traceback::Frame;
-
-/// Where a job ran out of memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file, as printed.
-    pub file: String,
-    /// The line; 0 where not printed.
-    pub line: u32,
-    /// The function.
-    pub function: String,
-    /// The line's code, where printed.
-    pub code: String,
-    /// What the job was doing.
-    pub phase: Option<Phase>,
-}
-
-/// What a job was doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Phase {
-    Forward,
-    Backward,
-    Optimizer,
-    Evaluation,
-    CheckpointLoad,
-    CheckpointSave,
-    FirstStep,
-    DataLoading,
-}
-
-impl Phase {
-    /// Its name in output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::Forward => "forward",
-            Phase::Backward => "backward",
-            Phase::Optimizer => "optimizer",
-            Phase::Evaluation => "evaluation",
-            Phase::CheckpointLoad => "checkpoint_load",
-            Phase::CheckpointSave => "checkpoint_save",
-            Phase::FirstStep => "first_step",
-            Phase::DataLoading => "data_loading",
-        }
-    }
-}
+use crate::phase::Phase;
+use crate::place::{self, Place};
 
 /// Failures with a known shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,29 +53,17 @@ impl Shape {
     }
 }
 
-/// The user's own deepest line.
-pub(super) fn place(frames: &[Frame]) -> Option<Place> {
-    let own = frames.iter().rev().find(|frame| !is_library(&frame.file)).or(frames.last())?;
-    Some(Place {
-        file: own.file.clone(),
-        line: own.line,
-        function: own.function.clone(),
-        code: own.code.clone(),
-        phase: phase(frames),
-    })
-}
-
-/// Installed packages, the standard library, generated code.
-fn is_library(file: &str) -> bool {
-    let file = file.replace('\\', "/").to_ascii_lowercase();
-    let parts = ["site-packages/", "dist-packages/", "/lib/python", "/torch/_", "/runpy.py", "/importlib/"];
-    parts.iter().any(|part| file.contains(part))
-        || file.starts_with("torch/")
-        || file.starts_with('<') && !file.starts_with("<ipython-input")
+/// The user's own deepest line and its code.
+pub(super) fn place(frames: &[Frame]) -> (Option<Place>, String) {
+    let inner = frames.iter().rev();
+    let place = place::named(inner.clone().map(Frame::line));
+    let is_own = |frame: &&Frame| place.as_ref().is_some_and(|place| place.line.is(frame.line()));
+    let code = inner.clone().find(is_own).map_or_else(String::new, |frame| frame.code.clone());
+    (place, code)
 }
 
 /// The innermost frame that says what the job was doing; evaluation wins over the forward pass inside it.
-fn phase(frames: &[Frame]) -> Option<Phase> {
+pub(super) fn phase(frames: &[Frame]) -> Option<Phase> {
     let inner = frames.iter().rev().find_map(one);
     let evaluates = frames.iter().any(|frame| {
         ["eval", "valid", "predict", "test_step", "inference"]

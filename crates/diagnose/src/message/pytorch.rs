@@ -6,15 +6,16 @@ use oomph_trace::Bytes;
 
 use super::facts::{Facts, Framework};
 use super::processes;
-use super::report::{Kind, Report};
 use super::size;
 use super::text::{after, all, around, find};
-use super::verdict::{Cause, Confidence};
+use super::verdict::Confidence;
+use super::wording::{Kind, Message};
+use crate::cause::Cause;
 
 /// A message is no longer than this behind its request.
 const LONG: usize = 2000;
 
-pub(super) fn find_all(text: &str, found: &mut Vec<Report>) {
+pub(super) fn find_all(text: &str, found: &mut Vec<Message>) {
     let anchors: Vec<Range<usize>> = all(text, "Tried to allocate ").collect();
     for (index, anchor) in anchors.iter().enumerate() {
         let next = anchors.get(index + 1).map_or(text.len(), |next| next.start);
@@ -23,14 +24,14 @@ pub(super) fn find_all(text: &str, found: &mut Vec<Report>) {
     }
     for anchor in all(text, "out of memory, trying to allocate ") {
         let Some((tried, _)) = size::leading(&text[anchor.end..]) else { continue };
-        let mut report = Report::new(anchor.clone(), Framework::PyTorch, Kind::Numbers);
+        let mut report = Message::new(anchor.clone(), Framework::PyTorch, Kind::Numbers);
         report.facts.tried = Some(tried);
         found.push(report);
     }
 }
 
 /// The message around one "Tried to allocate".
-fn allocator(text: &str, anchor: &Range<usize>, message: &str) -> Option<Report> {
+fn allocator(text: &str, anchor: &Range<usize>, message: &str) -> Option<Message> {
     let before = around(text, &(anchor.start..anchor.start), 400, 0);
     let backend = backend(&text[before.clone()]);
     let (tried, rest) = match size::leading(message) {
@@ -65,7 +66,7 @@ fn allocator(text: &str, anchor: &Range<usize>, message: &str) -> Option<Report>
         Backend::Xpu => Framework::PyTorchXpu,
         Backend::Npu => Framework::PyTorchNpu,
     };
-    let mut report = Report::new(start..end.max(anchor.end), framework, Kind::Numbers);
+    let mut report = Message::new(start..end.max(anchor.end), framework, Kind::Numbers);
     if tried.is_none() {
         report = report.told(
             Cause::Disguised,
@@ -187,7 +188,7 @@ fn sentences(rest: &str, capacity: &str, facts: &mut Facts) -> &'static str {
 }
 
 /// `MPS backend out of memory (MPS allocated: 9.57 GiB, other allocations: 17.35 GiB, max allowed: 27.20 GiB).`
-fn metal(text: &str, before: Range<usize>, anchor: Range<usize>, mut facts: Facts) -> Report {
+fn metal(text: &str, before: Range<usize>, anchor: Range<usize>, mut facts: Facts) -> Message {
     let head = &text[before.clone()];
     let start =
         all(head, "MPS backend out of memory").last().map_or(anchor.start, |at| before.start + at.start);
@@ -197,7 +198,7 @@ fn metal(text: &str, before: Range<usize>, anchor: Range<usize>, mut facts: Fact
     facts.allocated = amount("MPS allocated:");
     facts.other_allocations = amount("other allocations:");
     facts.total = amount("max allowed:");
-    let mut report = Report::new(start..anchor.end, Framework::PyTorch, Kind::Mps);
+    let mut report = Message::new(start..anchor.end, Framework::PyTorch, Kind::Mps);
     report.facts = facts;
     report
 }

@@ -3,12 +3,13 @@
 use oomph_trace::Bytes;
 
 use super::facts::{Facts, Framework};
-use super::report::{Kind, Report};
 use super::size;
 use super::text::{after, all, around, find};
-use super::verdict::{Cause, Confidence};
+use super::verdict::Confidence;
+use super::wording::{Kind, Message};
+use crate::cause::Cause;
 
-pub(super) fn find_all(text: &str, found: &mut Vec<Report>) {
+pub(super) fn find_all(text: &str, found: &mut Vec<Message>) {
     asynchronous(text, found);
     rejected(text, found);
     logged(text, found);
@@ -16,7 +17,7 @@ pub(super) fn find_all(text: &str, found: &mut Vec<Report>) {
 }
 
 /// `Allocation on device 0 would exceed allowed memory. (out of memory)` and lines of `name : amount`.
-fn asynchronous(text: &str, found: &mut Vec<Report>) {
+fn asynchronous(text: &str, found: &mut Vec<Message>) {
     for anchor in all(text, "would exceed allowed memory") {
         let start = around(text, &anchor, 60, 0).start;
         let head = &text[start..anchor.start];
@@ -26,7 +27,7 @@ fn asynchronous(text: &str, found: &mut Vec<Report>) {
             let rest = after(message, name)?.trim_start().strip_prefix(':')?;
             size::leading(rest).map(|(bytes, _)| bytes)
         };
-        let mut report = Report::new(
+        let mut report = Message::new(
             start + begin.start..anchor.end + message.len().min(330),
             Framework::PyTorch,
             Kind::Async,
@@ -47,13 +48,13 @@ fn asynchronous(text: &str, found: &mut Vec<Report>) {
 }
 
 /// `Allocation was preemptively rejected because it would exceed per_process_memory_fraction limit.`
-fn rejected(text: &str, found: &mut Vec<Report>) {
+fn rejected(text: &str, found: &mut Vec<Message>) {
     for anchor in all(text, "Allocation was preemptively rejected") {
         let message = &text[anchor.end..around(text, &anchor, 0, 250).end];
         let start = around(text, &anchor, 40, 0).start;
         let begin = find(&text[start..anchor.start], "CUDA out of memory")
             .map_or(anchor.start, |at| start + at.start);
-        let mut report = Report::new(begin..anchor.end + 70.min(message.len()), Framework::PyTorch, Kind::Wording).told(
+        let mut report = Message::new(begin..anchor.end + 70.min(message.len()), Framework::PyTorch, Kind::Wording).told(
             Cause::Capacity,
             Confidence::Medium,
             "the request would pass the limit that per_process_memory_fraction sets, and throw_on_cudamalloc_oom refuses it without trying to release cached memory first",
@@ -67,14 +68,14 @@ fn rejected(text: &str, found: &mut Vec<Report>) {
 }
 
 /// 2.13 and later: exact bytes on a log line before the exception.
-fn logged(text: &str, found: &mut Vec<Report>) {
+fn logged(text: &str, found: &mut Vec<Message>) {
     for anchor in all(text, "failed with OOM on device ") {
         let message = &text[anchor.end..around(text, &anchor, 0, 200).end];
         let amount = |name| after(message, name).and_then(size::leading_bytes).map(|(bytes, _)| bytes);
         let Some(tried) = amount("trying to allocate ").or_else(|| amount("trying to map ")) else {
             continue;
         };
-        let mut report = Report::new(anchor.clone(), Framework::PyTorch, Kind::Numbers);
+        let mut report = Message::new(anchor.clone(), Framework::PyTorch, Kind::Numbers);
         report.facts.tried = Some(tried);
         report.facts.free = amount("(free:");
         report.facts.total = amount("total:");
@@ -85,7 +86,7 @@ fn logged(text: &str, found: &mut Vec<Report>) {
 }
 
 /// Errors that carry no numbers.
-fn without_numbers(text: &str, found: &mut Vec<Report>) {
+fn without_numbers(text: &str, found: &mut Vec<Message>) {
     const OLD: &str = "PyTorch before 1.0 reports a failed tensor allocation this way and prints no numbers; \
                        most often the work does not fit";
     const RAW: &str = "the allocator of device tensors prints numbers when it fails, so that this is another call: \
@@ -94,7 +95,7 @@ fn without_numbers(text: &str, found: &mut Vec<Report>) {
         ["cuda runtime error (2) : out of memory", "error=2 : out of memory", "error=2 error=out of memory"]
     {
         for anchor in all(text, phrase) {
-            found.push(Report::new(anchor, Framework::PyTorch, Kind::Bare).told(
+            found.push(Message::new(anchor, Framework::PyTorch, Kind::Bare).told(
                 Cause::Capacity,
                 Confidence::Low,
                 OLD,
@@ -108,7 +109,7 @@ fn without_numbers(text: &str, found: &mut Vec<Report>) {
             // llama.cpp prints the same words; what follows tells.
             let near = &text[anchor.end..around(text, &anchor, 0, 200).end];
             if find(near, "current device:").is_none() && find(near, "ggml").is_none() {
-                found.push(Report::new(anchor, Framework::PyTorch, Kind::Bare).told(
+                found.push(Message::new(anchor, Framework::PyTorch, Kind::Bare).told(
                     Cause::HostMemory,
                     Confidence::Low,
                     RAW,
@@ -122,6 +123,6 @@ fn without_numbers(text: &str, found: &mut Vec<Report>) {
         "RuntimeError: CUDA out of memory",
         "OutOfMemoryError: Allocation on device",
     ] {
-        found.extend(all(text, phrase).map(|anchor| Report::new(anchor, Framework::PyTorch, Kind::Bare)));
+        found.extend(all(text, phrase).map(|anchor| Message::new(anchor, Framework::PyTorch, Kind::Bare)));
     }
 }

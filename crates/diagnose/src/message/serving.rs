@@ -3,11 +3,11 @@
 use super::facts::Framework::{self, ComfyUi, LlamaCpp, Mlx, Vllm};
 use super::phrases::Number::{Free, Total, Tried};
 use super::phrases::Phrase;
-use super::report::{Kind, Report};
 use super::size;
 use super::text::{after, all, around, find};
-use super::verdict::Cause::{Capacity, Disguised, OtherProcess, Unknown};
 use super::verdict::Confidence::{High, Low, Medium};
+use super::wording::{Kind, Message};
+use crate::cause::Cause::{Capacity, Disguised, OtherProcess, Unknown};
 
 const KV: &str =
     "what the weights and a trial run left for the KV cache is less than the longest request needs";
@@ -90,14 +90,14 @@ pub(super) const PHRASES: &[Phrase] = &[
     .bare(),
 ];
 
-pub(super) fn find_all(text: &str, found: &mut Vec<Report>) {
+pub(super) fn find_all(text: &str, found: &mut Vec<Message>) {
     shares(text, found);
     buffers(text, found);
 }
 
 /// `Free memory on device (5.73/23.64 GiB) on startup is less than desired GPU memory utilization (0.9, 21.28 GiB)`,
 /// and how large the KV cache had to be. The numbers stand before their unit or before the phrase.
-fn shares(text: &str, found: &mut [Report]) {
+fn shares(text: &str, found: &mut [Message]) {
     for report in found.iter_mut().filter(|report| report.framework == Vllm) {
         let message = &text[report.span.start..around(text, &report.span, 0, 200).end];
         if let Some(pair) = after(message, "Free memory on device")
@@ -126,7 +126,7 @@ fn shares(text: &str, found: &mut [Report]) {
 
 /// llama.cpp: `allocating 144817.04 MiB on device 0: cudaMalloc failed: out of memory`, then the exact size and what
 /// the buffer was for.
-fn buffers(text: &str, found: &mut Vec<Report>) {
+fn buffers(text: &str, found: &mut Vec<Message>) {
     let mut last_end = 0;
     for anchor in all(text, "buffer of size ")
         .chain(all(text, "cudaMalloc failed: out of memory"))
@@ -146,7 +146,7 @@ fn buffers(text: &str, found: &mut Vec<Report>) {
         let says = |phrase: &str| find(message, phrase).is_some();
         let (cause, why) = if says("ggml_cuda_host_malloc") {
             (
-                super::verdict::Cause::HostMemory,
+                crate::cause::Cause::HostMemory,
                 "page-locked memory of the host was refused; llama.cpp goes on without it",
             )
         } else if says("compute buffer")
@@ -161,8 +161,8 @@ fn buffers(text: &str, found: &mut Vec<Report>) {
         } else {
             (Capacity, "the weights or the cache need more than the device has left when the model is loaded")
         };
-        let kind = if cause == super::verdict::Cause::HostMemory { Kind::Warning } else { Kind::Wording };
-        let mut report = Report::new(anchor.clone(), Framework::LlamaCpp, kind).told(
+        let kind = if cause == crate::cause::Cause::HostMemory { Kind::Warning } else { Kind::Wording };
+        let mut report = Message::new(anchor.clone(), Framework::LlamaCpp, kind).told(
             cause,
             if cause == Unknown { High } else { Medium },
             why,
@@ -181,7 +181,7 @@ fn buffers(text: &str, found: &mut Vec<Report>) {
         let near = &text[around(text, &anchor, 200, 200)];
         if find(near, "current device:").is_some() || find(near, "ggml").is_some() {
             let why = "a buffer for computing found no room beside the weights and the cache";
-            found.push(Report::new(anchor, LlamaCpp, Kind::Bare).told(Capacity, Low, why));
+            found.push(Message::new(anchor, LlamaCpp, Kind::Bare).told(Capacity, Low, why));
         }
     }
 }

@@ -6,10 +6,11 @@ use oomph_trace::Bytes;
 
 use super::facts::Framework;
 use super::phrases::Phrase;
-use super::report::{Kind, Report};
 use super::size;
 use super::text::{after, all, around, find};
-use super::verdict::{Cause, Confidence};
+use super::verdict::Confidence;
+use super::wording::{Kind, Message};
+use crate::cause::Cause;
 
 const FULL: &str = "TensorFlow takes nearly the whole device at its start, so that a tensor without room usually means \
                     too much work at once";
@@ -28,17 +29,17 @@ pub(super) const PHRASES: &[Phrase] = &[
     .near("out of memory"),
 ];
 
-pub(super) fn find_all(text: &str, found: &mut Vec<Report>) {
+pub(super) fn find_all(text: &str, found: &mut Vec<Message>) {
     tensors(text, found);
     bfc(text, found);
     driver(text, found);
 }
 
 /// `OOM when allocating tensor with shape[64,2016,9,9] and type float on …GPU:0 by allocator GPU_0_bfc`.
-fn tensors(text: &str, found: &mut Vec<Report>) {
+fn tensors(text: &str, found: &mut Vec<Message>) {
     for anchor in all(text, "OOM when allocating tensor") {
         let message = &text[anchor.end..around(text, &anchor, 0, 400).end];
-        let mut report = Report::new(anchor.clone(), Framework::TensorFlow, Kind::Numbers).told(
+        let mut report = Message::new(anchor.clone(), Framework::TensorFlow, Kind::Numbers).told(
             Cause::Capacity,
             Confidence::Low,
             FULL,
@@ -68,9 +69,9 @@ fn shape(message: &str) -> Option<Bytes> {
 
 /// The BFC allocator's own lines. A run of warnings is one report, and the last of them the nearest to the end; a
 /// failure comes with a dump, and its statistics close it.
-fn bfc(text: &str, found: &mut Vec<Report>) {
-    let mut warning: Option<Report> = None;
-    let mut failures: Vec<Report> = Vec::new();
+fn bfc(text: &str, found: &mut Vec<Message>) {
+    let mut warning: Option<Message> = None;
+    let mut failures: Vec<Message> = Vec::new();
     for anchor in all(text, "ran out of memory trying to allocate ") {
         let message = &text[anchor.end..around(text, &anchor, 0, 400).end];
         let Some((printed, rest)) = size::leading(message) else { continue };
@@ -78,7 +79,7 @@ fn bfc(text: &str, found: &mut Vec<Report>) {
         let tried = exact.and_then(size::leading_bytes).map_or(printed, |(bytes, _)| bytes);
         let is_soft = find(message, "not a failure").is_some_and(|at| at.start < 120);
         let mut report =
-            Report::new(anchor, Framework::TensorFlow, if is_soft { Kind::Warning } else { Kind::Numbers });
+            Message::new(anchor, Framework::TensorFlow, if is_soft { Kind::Warning } else { Kind::Numbers });
         report.facts.tried = Some(tried);
         if is_soft {
             report = report.told(
@@ -106,7 +107,7 @@ fn bfc(text: &str, found: &mut Vec<Report>) {
                 report.span.end = stats.start + message.trim_end().rfind("InUse").unwrap_or_default();
             }
             None => {
-                let mut report = Report::new(stats, Framework::TensorFlow, Kind::Numbers);
+                let mut report = Message::new(stats, Framework::TensorFlow, Kind::Numbers);
                 (report.facts.total, report.facts.allocated) = (total, in_use);
                 failures.push(report);
             }
@@ -132,7 +133,7 @@ fn dumps(text: &str) -> Vec<Range<usize>> {
 
 /// `failed to allocate 106.88M (112066560 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY`, tried again with less and
 /// less: the first is the request.
-fn driver(text: &str, found: &mut Vec<Report>) {
+fn driver(text: &str, found: &mut Vec<Message>) {
     for (phrase, ends, is_host) in [
         ("failed to allocate ", "from device: CUDA_ERROR_OUT_OF_MEMORY", false),
         ("failed to alloc ", "on host: CUDA_ERROR_OUT_OF_MEMORY", true),
@@ -144,7 +145,7 @@ fn driver(text: &str, found: &mut Vec<Report>) {
             }
             let Some((printed, rest)) = size::leading(message) else { continue };
             let exact = rest.trim_start().strip_prefix('(').and_then(size::leading).map(|(bytes, _)| bytes);
-            let report = Report::new(anchor, Framework::TensorFlow, Kind::Wording);
+            let report = Message::new(anchor, Framework::TensorFlow, Kind::Wording);
             let mut report = if is_host {
                 report.told(
                     Cause::HostMemory,
@@ -164,7 +165,7 @@ fn driver(text: &str, found: &mut Vec<Report>) {
     }
     for anchor in all(text, "failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY") {
         let message = &text[anchor.end..around(text, &anchor, 0, 120).end];
-        let mut report = Report::new(anchor, Framework::TensorFlow, Kind::Wording).told(
+        let mut report = Message::new(anchor, Framework::TensorFlow, Kind::Wording).told(
             Cause::OtherProcess,
             Confidence::High,
             "not even a context could be made: the device was full before this process began",

@@ -19,6 +19,7 @@ mod spurious;
 
 use oomph_engine::recording::Recording;
 
+use crate::cause::Cause;
 use crate::explain::Fix;
 use crate::moment::Moment;
 use crate::steps::Steps;
@@ -65,28 +66,6 @@ pub struct Finding {
     pub claim: String,
     /// The arithmetic behind it, a line each.
     pub evidence: Vec<String>,
-}
-
-/// Why a job ran out of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// More was needed than there is.
-    Capacity,
-    /// There was enough, in pieces that could not serve the request.
-    Fragmentation,
-    /// Memory grew with every iteration.
-    Leak,
-}
-
-impl Cause {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Capacity => "capacity",
-            Cause::Fragmentation => "fragmentation",
-            Cause::Leak => "leak",
-        }
-    }
 }
 
 type Find = fn(&Evidence<'_>) -> Option<Finding>;

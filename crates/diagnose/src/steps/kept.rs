@@ -8,7 +8,8 @@ use oomph_trace::{Bytes, EventIdx, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
 
 use crate::iterations;
-use crate::phases::{self, Phases};
+use crate::phase::Phase;
+use crate::phases::Phases;
 use crate::place::{self, Line, Place, PlaceId, Places};
 
 /// Results of the forward passes of several iterations that are all alive.
@@ -34,7 +35,7 @@ pub struct Kept {
 
 /// What part of a training loop a stack shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum Part {
     Forward,
     /// The backward pass, or the optimizer.
     Training,
@@ -74,7 +75,7 @@ pub(super) fn find(
                 let stack = places.stack(op.event);
                 let counts = op.event >= starts[0] && op.event < starts[eligible];
                 made += usize::from(
-                    counts && stack.is_some_and(|stack| phases.of(op.event, stack) == Phase::Forward),
+                    counts && stack.is_some_and(|stack| phases.of(op.event, stack) == Part::Forward),
                 );
             }
             OpKind::Free | OpKind::FreeLater | OpKind::Complete => born[op.alloc.0 as usize] = None,
@@ -85,7 +86,7 @@ pub(super) fn find(
     for (event, size) in born.into_iter().flatten() {
         let step = starts.partition_point(|start| *start <= event);
         let Some(stack) = places.stack(event) else { continue };
-        if !(1..=eligible).contains(&step) || phases.of(event, stack) != Phase::Forward {
+        if !(1..=eligible).contains(&step) || phases.of(event, stack) != Part::Forward {
             continue;
         }
         let group = groups.entry(places.of(Some(stack))).or_default();
@@ -140,7 +141,7 @@ fn last_trained(
             return trains;
         }
         let Some(stack) = stack else { return true };
-        recording.snapshot.stacks.frames_of(stack).is_empty() || phases.of(op.event, stack) == Phase::Training
+        recording.snapshot.stacks.frames_of(stack).is_empty() || phases.of(op.event, stack) == Part::Training
     });
     found.map(|op| op.event)
 }
@@ -149,33 +150,33 @@ fn last_trained(
 struct Told<'a> {
     snapshot: &'a Snapshot,
     marked: &'a Phases,
-    of_stack: FxHashMap<StackId, Phase>,
+    of_stack: FxHashMap<StackId, Part>,
 }
 
 impl Told<'_> {
     /// Whether the event is marked as part of a backward pass or an optimizer; `None` where nothing is marked.
     fn trains(&self, event: EventIdx) -> Option<bool> {
         let phase = self.marked.at(event)?.phase;
-        Some(matches!(phase, phases::Phase::Backward | phases::Phase::Optimizer))
+        Some(matches!(phase, Phase::Backward | Phase::Optimizer))
     }
 
-    fn of(&mut self, event: EventIdx, stack: StackId) -> Phase {
+    fn of(&mut self, event: EventIdx, stack: StackId) -> Part {
         if self.trains(event) == Some(true) {
-            return Phase::Training;
+            return Part::Training;
         }
         let snapshot = self.snapshot;
         *self.of_stack.entry(stack).or_insert_with(|| phase(snapshot, stack))
     }
 }
 
-fn phase(snapshot: &Snapshot, stack: StackId) -> Phase {
+fn phase(snapshot: &Snapshot, stack: StackId) -> Part {
     let (mut forward, mut under_decorator) = (false, false);
     for frame in snapshot.stacks.frames_of(stack) {
         let frame = snapshot.stacks.frame(*frame);
         let (file, function) = (snapshot.texts.get(frame.file), snapshot.texts.get(frame.function));
         if function.contains("backward") || file.contains("/optim") || file.ends_with("autograd/__init__.py")
         {
-            return Phase::Training;
+            return Part::Training;
         }
         if function == "decorate_context" {
             // `@torch.no_grad()` or `@torch.inference_mode()`: what is made under it belongs to no graph.
@@ -183,5 +184,5 @@ fn phase(snapshot: &Snapshot, stack: StackId) -> Phase {
         }
         forward |= matches!(function, "forward" | "_call_impl");
     }
-    if forward && !under_decorator { Phase::Forward } else { Phase::Other }
+    if forward && !under_decorator { Part::Forward } else { Part::Other }
 }

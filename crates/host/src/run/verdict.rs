@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
+use oomph_diagnose::cause::Cause;
 use oomph_diagnose::message;
-use oomph_diagnose::rules::Cause;
 use oomph_engine::recording::Known;
 use oomph_report::results::ExplainResult;
 use oomph_report::text::{self, Colour};
@@ -49,6 +49,6 @@ pub fn of_recording(path: &Path, colour: Colour) -> Result<Option<Verdict>> {
 
 /// On the words of an exception; `None` where they do not say that memory ran out.
 pub fn of_words(words: &str, colour: Colour) -> Option<Verdict> {
-    let log = message::read(words.as_bytes()).ok().filter(|log| !log.ooms.is_empty())?;
+    let log = message::read(words.as_bytes()).ok().filter(|log| !log.reports.is_empty())?;
     Some(Verdict { text: text::message::render(&log, colour), fix: None })
 }

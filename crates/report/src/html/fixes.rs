@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use oomph_diagnose::cause::Cause;
 use oomph_diagnose::explain::Fix;
-use oomph_diagnose::rules::Cause;
 use oomph_diagnose::tune::risks;
 
 use super::escape::Escaped;

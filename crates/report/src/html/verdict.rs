@@ -34,7 +34,7 @@ pub(super) fn causes(out: &mut String, result: &ExplainResult<'_>) {
     }
     let cause = explanation.cause;
     for finding in explanation.findings.iter().filter(|found| found.cause.is_some() && found.cause == cause) {
-        let name = cause.map_or("", oomph_diagnose::rules::Cause::name);
+        let name = cause.map_or("", oomph_diagnose::cause::Cause::name);
         let _ = write!(
             out,
             "<div class=\"cause\"><p class=\"claim\"><span class=\"name\">{name}</span>: {} \

@@ -26,7 +26,7 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
         .map(|finding| {
             json!({
                 "rule": finding.rule,
-                "cause": finding.cause.map(oomph_diagnose::rules::Cause::name),
+                "cause": finding.cause.map(oomph_diagnose::cause::Cause::name),
                 "claim": finding.claim,
                 "evidence": finding.evidence,
             })
@@ -67,7 +67,7 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
                 "reserved_bytes": verdict.map(|moment| bytes(moment.counters.reserved)),
                 "free_bytes": bytes(oom.device_free),
                 "other_process_bytes": Value::Null,
-                "cause": verdict.map(|_| explanation.cause.map_or("unknown", oomph_diagnose::rules::Cause::name)),
+                "cause": verdict.map(|_| explanation.cause.map_or("unknown", oomph_diagnose::cause::Cause::name)),
                 "confidence": verdict.map(|_| if explanation.cause.is_some() && recording.is_exact() { "high" } else { "low" }),
                 "why": verdict.map(|_| why.flat_map(|finding| &finding.evidence).collect::<Vec<_>>()),
                 "device_free": bytes(oom.device_free),
@@ -88,7 +88,7 @@ pub fn explain(result: &ExplainResult<'_>) -> Value {
         "recorded": recorded(recording),
         "fidelity": fidelity(recording),
         "ooms": ooms,
-        "cause": explanation.cause.map(oomph_diagnose::rules::Cause::name),
+        "cause": explanation.cause.map(oomph_diagnose::cause::Cause::name),
         "ruled_out": ruled_out,
         "peak": {
             "event": recording.peaks.active.at.0,

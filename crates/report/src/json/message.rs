@@ -1,19 +1,20 @@
 //! A log or a message, as JSON.
 
-use oomph_diagnose::message::{Log, Phase, Shape};
+use oomph_diagnose::message::{Log, Shape};
+use oomph_diagnose::phase::Phase;
 use serde_json::{Value, json};
 
 use super::{SCHEMA, bytes};
 
 /// `oomph explain --json` of a log or a message.
 pub fn message(log: &Log) -> Value {
-    let ooms = log.ooms.iter().map(|oom| {
+    let ooms = log.reports.iter().map(|oom| {
         let facts = &oom.facts;
         let processes = facts.processes.iter().map(|process| {
             json!({ "pid": process.pid, "bytes": bytes(process.bytes), "is_this": process.is_this })
         });
         let fixes = oom.fixes.iter().map(
-            |fix| json!({ "title": fix.title, "helps": fix.helps, "how": fix.known.name(), "why": fix.why }),
+            |fix| json!({ "title": fix.title, "helps": fix.helps, "how": fix.how.name(), "why": fix.why }),
         );
         json!({
             "framework": oom.framework.name(),
@@ -37,10 +38,10 @@ pub fn message(log: &Log) -> Value {
             "why": oom.verdict.why,
             "find_out": oom.verdict.ask,
             "place": oom.place.as_ref().map(|place| json!({
-                "file": place.file,
-                "line": (place.line > 0).then_some(place.line),
-                "function": place.function,
-                "phase": place.phase.map(Phase::name),
+                "file": place.line.file,
+                "line": (place.line.line > 0).then_some(place.line.line),
+                "function": place.line.function,
+                "phase": oom.phase.map(Phase::name),
             })),
             "shape": oom.shape.map(Shape::sentence),
             "fixes": fixes.collect::<Vec<_>>(),

@@ -32,7 +32,7 @@ pub fn plan(result: &PlanResult) -> Value {
         "at": {
             "file": result.at.file,
             "line": result.at.line,
-            "phase": result.at.phase.map(oomph_diagnose::phases::Phase::name),
+            "phase": result.at.phase.map(oomph_diagnose::phase::Phase::name),
             "step": result.at.step,
             "within": result.at.within.as_ref().map(|(file, line)| json!({ "file": file, "line": line })),
         },

@@ -63,7 +63,7 @@ pub(super) fn add(document: &mut Value, result: &ExplainResult<'_>) {
         extend(
             &mut document["ooms"][index],
             json!({
-                "phase": oom.phase.map(oomph_diagnose::phases::Phase::name),
+                "phase": oom.phase.map(oomph_diagnose::phase::Phase::name),
                 "total_bytes": total.map(bytes),
                 "other_process_bytes": known.map(bytes),
             }),

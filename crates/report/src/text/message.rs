@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use oomph_diagnose::message::{Log, Oom, Role};
+use oomph_diagnose::message::{Log, Report, Role};
 use oomph_trace::Bytes;
 
 use super::style::{Align, Colour, paragraph, table};
@@ -16,7 +16,7 @@ const HELPING: usize = 5;
 /// The whole report: the culprit in full, what follows from it in a line each.
 pub fn render(log: &Log, colour: Colour) -> String {
     let mut out = String::new();
-    let Some((culprit, others)) = log.ooms.split_first() else {
+    let Some((culprit, others)) = log.reports.split_first() else {
         let _ = writeln!(out, "{}", colour.strong("no report of memory that ran out"));
         let text = format!("{} read; none says that memory ran out", counted(log.extent.lines, "line"));
         paragraph(&mut out, "Read", &text);
@@ -29,11 +29,11 @@ pub fn render(log: &Log, colour: Colour) -> String {
     out
 }
 
-fn verdict(out: &mut String, oom: &Oom, colour: Colour) {
+fn verdict(out: &mut String, oom: &Report, colour: Colour) {
     let title = words::message_headline(oom);
     let _ = writeln!(out, "{}", colour.strong(&colour.bad(&title)));
-    if let Some(place) = &oom.place {
-        paragraph(out, "Where", &words::message_place(place));
+    if let Some(line) = words::message_place(oom) {
+        paragraph(out, "Where", &line);
     }
     paragraph(out, "Said", &format!("line {}: {}", count(oom.line), oom.text));
     if let Some(writer) = oom.writer {
@@ -55,7 +55,7 @@ fn verdict(out: &mut String, oom: &Oom, colour: Colour) {
 }
 
 /// The numbers of the message, as far as it has them; with all of them the parts add up to the device.
-fn memory(out: &mut String, oom: &Oom) {
+fn memory(out: &mut String, oom: &Report) {
     let facts = &oom.facts;
     let outside =
         facts.outside().map(|outside| outside.saturating_sub(facts.other_process.unwrap_or_default()));
@@ -79,7 +79,7 @@ fn memory(out: &mut String, oom: &Oom) {
     }
 }
 
-fn fixes(out: &mut String, oom: &Oom) {
+fn fixes(out: &mut String, oom: &Report) {
     if oom.fixes.is_empty() {
         return;
     }
@@ -88,15 +88,15 @@ fn fixes(out: &mut String, oom: &Oom) {
     let fruitless = oom.fixes.iter().filter(|fix| !fix.helps).take(FRUITLESS);
     for (rank, fix) in helping.enumerate() {
         let label = format!("{}", rank + 1);
-        paragraph(out, &label, &format!("{} ({}): {}", fix.title, fix.known.name(), fix.why));
+        paragraph(out, &label, &format!("{} ({}): {}", fix.title, fix.how.name(), fix.why));
     }
     for fix in fruitless {
-        paragraph(out, "not", &format!("{} ({}): {}", fix.title, fix.known.name(), fix.why));
+        paragraph(out, "not", &format!("{} ({}): {}", fix.title, fix.how.name(), fix.why));
     }
 }
 
 /// What came after the first failure.
-fn follow(out: &mut String, others: &[Oom]) {
+fn follow(out: &mut String, others: &[Report]) {
     let failures = others.iter().filter(|oom| oom.role == Role::Follows).count();
     let warnings = others.iter().filter(|oom| oom.role == Role::Warning).count();
     if failures > 0 {

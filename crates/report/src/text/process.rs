@@ -17,7 +17,7 @@ const LONGEST: usize = 400;
 pub fn render(result: &ProcessResult<'_>, colour: Colour) -> String {
     let sidecar = result.sidecar;
     let mut out = String::new();
-    match result.log.as_ref().filter(|log| !log.ooms.is_empty()) {
+    match result.log.as_ref().filter(|log| !log.reports.is_empty()) {
         Some(log) => {
             out.push_str(&message::render(log, colour));
             out.push('\n');

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use oomph_diagnose::message::{Facts, Fix, Log, Oom, Shape};
+use oomph_diagnose::advice::Advice;
+use oomph_diagnose::message::{Facts, Log, Report, Shape};
 use oomph_trace::Bytes;
 
 use super::super::bar::Part;
@@ -19,14 +20,14 @@ const FRUITLESS: usize = 3;
 /// The card of the first failure that a text reports.
 pub fn message(log: &Log) -> String {
     let mut out = begin();
-    match log.ooms.first() {
+    match log.reports.first() {
         Some(oom) => report(&mut out, oom),
         None => headline(&mut out, "no report of memory that ran out"),
     }
     end(out)
 }
 
-fn report(out: &mut String, oom: &Oom) {
+fn report(out: &mut String, oom: &Report) {
     headline(out, &words::message_headline(oom));
     let found = &oom.verdict;
     let name = found.cause.name().replace('_', " ");
@@ -37,8 +38,8 @@ fn report(out: &mut String, oom: &Oom) {
     );
     verdict::evidence(out, &found.why);
     out.push_str("</div>\n");
-    if let Some(found) = &oom.place {
-        place(out, &words::message_place(found), Some(&found.code));
+    if let Some(line) = words::message_place(oom) {
+        place(out, &line, Some(&oom.code));
     }
     for told in oom.shape.map(Shape::sentence).into_iter().chain(found.ask) {
         let _ = writeln!(out, "<p class=\"label\">{}</p>", Escaped(told));
@@ -76,7 +77,7 @@ fn parts(facts: &Facts) -> Option<(Vec<Part>, Bytes)> {
     (sum == total).then_some((parts, total))
 }
 
-fn fixes(out: &mut String, fixes: &[Fix]) {
+fn fixes(out: &mut String, fixes: &[Advice]) {
     if fixes.is_empty() {
         return;
     }
@@ -89,11 +90,11 @@ fn fixes(out: &mut String, fixes: &[Fix]) {
     let fruitless = fixes.iter().filter(|fix| !fix.helps).take(FRUITLESS);
     let fruitless = fruitless.map(|fix| ("vain", "–".to_owned(), fix));
     for (class, mark, fix) in helping.chain(fruitless) {
-        let known = fix.known.name().trim_start_matches("known from ");
+        let known = fix.how.name().trim_start_matches("known from ");
         let _ = writeln!(
             out,
             "<tr class=\"{class}\"><td>{mark}</td><td>{}</td><td>{}</td><td>{known}</td></tr>",
-            Escaped(&fix.title),
+            Escaped(fix.title),
             Escaped(&fix.why)
         );
     }

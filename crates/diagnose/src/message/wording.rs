@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use super::facts::{Facts, Framework};
-use super::verdict::{Cause, Confidence};
+use super::verdict::Confidence;
+use crate::cause::Cause;
 
 /// A message.
 #[derive(Clone, Debug)]
-pub(super) struct Report {
+pub(super) struct Message {
     /// Where it is in the excerpt's text.
     pub span: Range<usize>,
     pub framework: Framework,
@@ -44,12 +45,12 @@ pub(super) struct Told {
     pub why: &'static str,
 }
 
-impl Report {
-    pub(super) fn new(span: Range<usize>, framework: Framework, kind: Kind) -> Report {
-        Report { span, framework, facts: Facts::default(), told: None, kind, writer: None }
+impl Message {
+    pub(super) fn new(span: Range<usize>, framework: Framework, kind: Kind) -> Message {
+        Message { span, framework, facts: Facts::default(), told: None, kind, writer: None }
     }
 
-    pub(super) fn told(mut self, cause: Cause, confidence: Confidence, why: &'static str) -> Report {
+    pub(super) fn told(mut self, cause: Cause, confidence: Confidence, why: &'static str) -> Message {
         self.told = Some(Told { cause, confidence, why });
         self
     }
