@@ -1,8 +1,8 @@
 //! From the text of an error, or a log of any size, to what ran out of memory, why, where, and what helps.
 //!
-//! In reading order: the stretches of a log that may hold a report (`scan`, cleaned by `clean`), the readers of
-//! messages (one file a family), what they found in one report after the other, the cause by arithmetic, the place
-//! by its traceback, and fixes.
+//! In reading order: the stretches of a log that may hold a report (`scan`, cleaned by `clean`), the messages in them by
+//! the table of signs (`find`, with the words and numbers of `pattern`), each failure once (`distinct`), and from a
+//! message to what is reported of it (`report`), by the tables of causes, cures and tracebacks (`tables`, `case`).
 //!
 //! ```
 //! let log = "RuntimeError: CUDA out of memory. Tried to allocate 9.80 GiB (GPU 0; 14.76 GiB total capacity; \
@@ -11,29 +11,20 @@
 //! assert_eq!(read.reports[0].verdict.cause.name(), "capacity");
 //! ```
 
-mod arrays;
-mod assemble;
-mod cause;
+mod case;
 mod clean;
-mod context;
-mod disguised;
+mod distinct;
 mod facts;
-mod fixes;
-mod host;
-mod jax;
-mod phrases;
-mod place;
+mod find;
+mod pattern;
 mod processes;
-mod pytorch;
-mod pytorch_plain;
+mod report;
 mod scan;
-mod serving;
 mod size;
-mod tensorflow;
+mod tables;
 mod text;
 mod traceback;
 mod verdict;
-mod wording;
 
 use std::io::{self, BufRead};
 
@@ -42,8 +33,8 @@ use crate::phase::Phase;
 use crate::place::Place;
 
 pub use facts::{Facts, Framework, Process};
-pub use place::Shape;
 pub use scan::Extent;
+pub use tables::Shape;
 pub use verdict::{Confidence, Verdict};
 
 /// Reports kept of one log.
@@ -87,7 +78,7 @@ pub struct Report {
     /// What the job was doing.
     pub phase: Option<Phase>,
     /// A known shape of failure.
-    pub shape: Option<Shape>,
+    pub shape: Option<&'static Shape>,
     /// Changes: those that help, best first, then those that do not.
     pub fixes: Vec<Advice>,
     /// The message, cut to a line or two.
@@ -122,12 +113,19 @@ pub fn read(input: impl BufRead) -> io::Result<Log> {
     let mut unread = 0;
     let extent = scan::excerpts(input, |excerpt| {
         if log.reports.len() < KEPT {
-            log.reports.extend(assemble::reports(excerpt, KEPT - log.reports.len()));
+            let found = find::messages(&excerpt.text, excerpt.from);
+            let messages = distinct::distinct(&excerpt.text, found);
+            let reports = messages.into_iter().map(|message| report::report(&excerpt.text, message));
+            log.reports.extend(reports.take(KEPT - log.reports.len()));
         } else {
             unread += 1;
         }
     })?;
-    assemble::assign_roles(&mut log.reports);
+    // The first failure is the culprit and comes first.
+    if let Some(first) = log.reports.iter().position(|report| report.role != Role::Warning) {
+        log.reports[first].role = Role::Culprit;
+        log.reports[..=first].rotate_right(1);
+    }
     log.unread = unread;
     log.extent = extent;
     Ok(log)

@@ -36,14 +36,3 @@ pub struct Verdict {
     /// What would find out, where the message cannot tell.
     pub ask: Option<&'static str>,
 }
-
-impl Verdict {
-    pub(super) fn new(cause: Cause, confidence: Confidence, why: Vec<String>) -> Verdict {
-        Verdict { cause, confidence, why, ask: None }
-    }
-
-    pub(super) fn asking(mut self, ask: &'static str) -> Verdict {
-        self.ask = Some(ask);
-        self
-    }
-}

@@ -1,6 +1,6 @@
 //! A log or a message, as JSON.
 
-use oomph_diagnose::message::{Log, Shape};
+use oomph_diagnose::message::Log;
 use oomph_diagnose::phase::Phase;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub fn message(log: &Log) -> Value {
                 "function": place.line.function,
                 "phase": oom.phase.map(Phase::name),
             })),
-            "shape": oom.shape.map(Shape::sentence),
+            "shape": oom.shape.map(|shape| shape.sentence),
             "fixes": fixes.collect::<Vec<_>>(),
             "text": oom.text,
         })

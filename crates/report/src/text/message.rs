@@ -47,7 +47,7 @@ fn verdict(out: &mut String, oom: &Report, colour: Colour) {
         paragraph(out, "", line);
     }
     if let Some(shape) = oom.shape {
-        paragraph(out, "Shape", shape.sentence());
+        paragraph(out, "Shape", shape.sentence);
     }
     if let Some(ask) = verdict.ask {
         paragraph(out, "Find out", ask);

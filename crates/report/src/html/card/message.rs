@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use oomph_diagnose::advice::Advice;
-use oomph_diagnose::message::{Facts, Log, Report, Shape};
+use oomph_diagnose::message::{Facts, Log, Report};
 use oomph_trace::Bytes;
 
 use super::super::bar::Part;
@@ -41,7 +41,7 @@ fn report(out: &mut String, oom: &Report) {
     if let Some(line) = words::message_place(oom) {
         place(out, &line, Some(&oom.code));
     }
-    for told in oom.shape.map(Shape::sentence).into_iter().chain(found.ask) {
+    for told in oom.shape.map(|shape| shape.sentence).into_iter().chain(found.ask) {
         let _ = writeln!(out, "<p class=\"label\">{}</p>", Escaped(told));
     }
     if let Some((parts, total)) = parts(&oom.facts) {
