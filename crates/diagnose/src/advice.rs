@@ -3,11 +3,11 @@
 use oomph_engine::recording::Recording;
 use oomph_trace::Bytes;
 
+use crate::cause::Cause;
 use crate::moment::Moment;
-use crate::rules::Cause;
 use crate::steps::Steps;
 
-/// A change of the program, not of a setting.
+/// A change that is not replayed: mostly of the program, not of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// What to do.
@@ -25,7 +25,7 @@ pub struct Advice {
 /// How an advice is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Basis {
-    /// From the recording's own numbers.
+    /// From the recording's or the message's own numbers.
     Computed,
     /// From what usually happens.
     Practice,
@@ -52,6 +52,8 @@ pub fn against(cause: Option<Cause>, recording: &Recording, moment: &Moment, ste
         Cause::Leak => vec![without_growth(moment, steps, failed.size, ceiling)],
         Cause::Capacity => vec![smaller_batch(moment, failed.size, ceiling), checkpointing(moment)],
         Cause::Fragmentation => vec![steady_shapes()],
+        // No rule names these: only messages show them.
+        Cause::OtherProcess | Cause::HostMemory | Cause::Disguised | Cause::Unknown => Vec::new(),
     };
     advice.retain(|advice| advice.in_use.is_none_or(|bytes| bytes < needed));
     advice.push(empty_cache(moment));

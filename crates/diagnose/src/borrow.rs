@@ -20,7 +20,8 @@ use oomph_trace::sidecar::Span;
 use oomph_trace::{Bytes, EventIdx, StackId};
 use rustc_hash::FxHashMap;
 
-use crate::phases::{Phase, Phases};
+use crate::phase::Phase;
+use crate::phases::Phases;
 
 /// How many steps are asked, the nearest first.
 const ASKED: usize = 8;

@@ -13,7 +13,8 @@ use oomph_trace::{Addr, Bytes};
 use rustc_hash::FxHashMap;
 
 use crate::borrow::{self, Passage, Request};
-use crate::phases::{Phase, Phases};
+use crate::phase::Phase;
+use crate::phases::Phases;
 
 /// What memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,6 +116,10 @@ impl Classes {
                 Phase::Forward | Phase::Backward | Phase::Evaluation if !has_model => Class::Other,
                 Phase::Forward if !has_weights && index == 0 && lives_on() => Class::Other,
                 Phase::Forward | Phase::Backward | Phase::Evaluation => Class::Activations,
+                // No recorder marks these.
+                Phase::CheckpointLoad | Phase::CheckpointSave | Phase::FirstStep | Phase::DataLoading => {
+                    Class::Other
+                }
             };
         }
         lend_gradients(recording, phases, &sampled, &mut of);

@@ -6,12 +6,13 @@ use oomph_trace::{Bytes, EventIdx, StackId};
 
 use crate::advice::{self, Advice};
 use crate::card::{self, RestOfCard};
+use crate::cause::Cause;
 use crate::classes::{ByClass, Classes};
 use crate::fixes::{self, Fix};
 use crate::moment::{self, Moment};
-use crate::phases::Phase;
+use crate::phase::Phase;
 use crate::place::{self, Place, Places};
-use crate::rules::{self, Cause, Evidence, Finding};
+use crate::rules::{self, Evidence, Finding};
 use crate::steps::{self, Steps};
 use crate::tune::{Candidate, Search};
 

@@ -1,9 +1,15 @@
 //! From a recording to what is wrong with it, and from there to changes that a replay has proved.
 //!
-//! In reading order: steps and phases as recorded, lines lent from step to step, the lines memory is attributed to, what
-//! it was for, one moment of a run and the card at it, its iterations; the search over settings and which of them help,
-//! the rules, advice, and the verdict made of all; what a chart and a map of a run show; then the reports of runs that
-//! left only text; last, what each verb finds.
+//! In reading order: the words (causes, phases, whose a frame is), steps and phases as recorded, lines lent from step to
+//! step, the lines memory is attributed to, what it was for, one moment of a run and the card at it, its iterations; the
+//! search over settings and which of them help, the rules, advice, and the verdict made of all; what a chart and a map of
+//! a run show; then the reports of runs that left only text; last, what each verb finds.
+
+pub mod cause;
+
+pub mod phase;
+
+mod frame;
 
 pub mod phases;
 

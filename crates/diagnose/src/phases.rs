@@ -4,30 +4,7 @@ use oomph_engine::recording::Recording;
 use oomph_trace::EventIdx;
 use oomph_trace::sidecar::{Mark, MarkKind};
 
-/// What a training program does at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// Whatever is none of the others, once the card is in use.
-    Forward,
-    /// A backward pass.
-    Backward,
-    /// An optimizer's step.
-    Optimizer,
-    /// The model is set to evaluation.
-    Evaluation,
-}
-
-impl Phase {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::Forward => "forward",
-            Phase::Backward => "backward",
-            Phase::Optimizer => "optimizer",
-            Phase::Evaluation => "evaluation",
-        }
-    }
-}
+use crate::phase::Phase;
 
 /// Events that follow each other in one phase of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

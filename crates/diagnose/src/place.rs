@@ -7,6 +7,7 @@ use oomph_trace::{EventIdx, Frame, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
 
 use crate::borrow::Loans;
+use crate::frame::{self, Owner};
 use crate::phases::Phases;
 
 /// A line of source, as it is shown.
@@ -23,6 +24,11 @@ pub struct Line {
 impl Line {
     fn of((file, line, function): (&str, u32, &str)) -> Line {
         Line { file: file.to_owned(), line, function: function.to_owned() }
+    }
+
+    /// Whether it is this one.
+    pub(crate) fn is(&self, (file, line, function): (&str, u32, &str)) -> bool {
+        self.file == file && self.line == line && self.function == function
     }
 
     /// The last part of the file's path.
@@ -126,38 +132,14 @@ pub fn place_seen(frames: &[SeenFrame]) -> Option<Place> {
 }
 
 /// The place that frames show, innermost first. The recorder's own are passed over, unless there are no others.
-fn named<'a>(frames: impl Iterator<Item = (&'a str, u32, &'a str)> + Clone) -> Option<Place> {
-    let python = frames.filter(|(file, ..)| is_python(file));
-    let mut foreign = python.clone().filter(|(file, ..)| !is_recorder(file));
-    let innermost = foreign.next().or_else(|| python.clone().next())?;
-    let own =
-        std::iter::once(innermost).chain(foreign).find(|(file, ..)| !is_library(file) && !is_recorder(file));
+pub(crate) fn named<'a>(frames: impl Iterator<Item = (&'a str, u32, &'a str)> + Clone) -> Option<Place> {
+    let owned = frames.map(|frame| (frame::owner(frame.0), frame));
+    let mut python = owned.filter(|(owner, _)| *owner != Owner::Native);
+    let mut foreign = python.clone().filter(|(owner, _)| *owner != Owner::Recorder);
+    let innermost = foreign.next().or_else(|| python.next())?;
+    let own = std::iter::once(innermost).chain(foreign).find(|(owner, _)| *owner == Owner::User);
+    let (own, innermost) = (own.map(|(_, frame)| frame), innermost.1);
     let line = Line::of(own.unwrap_or(innermost));
     let within = own.filter(|own| *own != innermost).map(|_| Line::of(innermost));
     Some(Place { line, within })
-}
-
-/// The packages that record and that plan, in either of their homes.
-fn is_recorder(file: &str) -> bool {
-    let parts = ["_oomph_recorder", "oomph/_recorder", "_oomph_plan", "oomph/_plan"];
-    parts.iter().any(|part| {
-        let slashed = |text: &str, slash: char| text.replace('/', &slash.to_string());
-        ['/', '\\'].iter().any(|slash| file.contains(&format!("{slash}{}{slash}", slashed(part, *slash))))
-    })
-}
-
-/// C++ frames (`stacks="all"`) have no file a user could open.
-fn is_python(file: &str) -> bool {
-    !file.is_empty()
-        && file != "??"
-        && ![".cpp", ".cc", ".h", ".cu", ".so", ".c"].iter().any(|end| file.ends_with(end))
-}
-
-/// Installed packages, the standard library, generated code.
-fn is_library(file: &str) -> bool {
-    ["site-packages/", "dist-packages/", "/lib/python3", "\\lib\\site-packages", "/torch/_"]
-        .iter()
-        .any(|part| file.contains(part))
-        || file.starts_with('<')
-        || file.starts_with("torch/")
 }

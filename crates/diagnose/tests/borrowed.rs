@@ -5,10 +5,10 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use oomph_diagnose::cause::Cause;
 use oomph_diagnose::explain::{Explanation, explain};
-use oomph_diagnose::phases::Phase;
+use oomph_diagnose::phase::Phase;
 use oomph_diagnose::place::Places;
-use oomph_diagnose::rules::Cause;
 use oomph_engine::recording::{Known, Recording};
 use oomph_trace::sidecar::{Mark, MarkKind, Sidecar, Span};
 use oomph_trace::{Action, EventIdx, Snapshot, read_snapshot};

@@ -7,15 +7,15 @@ const OOM: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate
 /// `file:line function phase shape` of the first report.
 fn check(log: &str, expected: &str) {
     let log = read(log.as_bytes()).expect("memory can be read");
-    let oom = log.ooms.first().expect("a report");
+    let oom = log.reports.first().expect("a report");
     let place = oom.place.as_ref().map_or_else(
         || "nowhere".to_owned(),
         |place| {
-            let phase = place.phase.map_or("-", |phase| phase.name());
-            format!("{}:{} {} {phase}", place.file, place.line, place.function)
+            let phase = oom.phase.map_or("-", |phase| phase.name());
+            format!("{}:{} {} {phase}", place.line.file, place.line.line, place.line.function)
         },
     );
-    let shape = oom.shape.map_or_else(|| "-".to_owned(), |shape| format!("{shape:?}"));
+    let shape = oom.shape.map_or("-", |shape| shape.name);
     assert_eq!(format!("{place} {shape}"), expected);
 }
 
@@ -28,7 +28,7 @@ fn python_tracebacks_lead_to_the_users_deepest_line() {
             format!(
                 "  File \"train.py\", line 61, in main\n    loss = F.cross_entropy(logits.view(-1, v), y)\n  File \"{library}/nn/functional.py\", line 3, in cross_entropy\n    return torch._C._nn.cross_entropy_loss(\n"
             ),
-            "train.py:61 main forward LogitsCopy",
+            "train.py:61 main forward logits_copy",
         ),
         (
             format!(
@@ -40,29 +40,29 @@ fn python_tracebacks_lead_to_the_users_deepest_line() {
             format!(
                 "  File \"train.py\", line 63, in main\n    optimizer.step()\n  File \"{library}/optim/adam.py\", line 3, in _init_group\n    state[\"exp_avg\"] = torch.zeros_like(\n"
             ),
-            "train.py:63 main optimizer OptimizerState",
+            "train.py:63 main optimizer optimizer_state",
         ),
         (
             format!(
                 "  File \"train.py\", line 64, in evaluate\n    out = model(x)\n  File \"{library}/nn/modules/module.py\", line 3, in _call_impl\n    return forward_call(*args, **kwargs)\n"
             ),
-            "train.py:64 evaluate evaluation EvaluationGraphs",
+            "train.py:64 evaluate evaluation evaluation_graphs",
         ),
         (
             "  File \"train.py\", line 65, in evaluate\n    preds = torch.cat(preds)\n".to_owned(),
-            "train.py:65 evaluate evaluation PredictionsOnDevice",
+            "train.py:65 evaluate evaluation predictions_on_device",
         ),
         (
             format!(
                 "  File \"train.py\", line 66, in resume\n    state = torch.load(path)\n  File \"{library}/serialization.py\", line 3, in load\n    return _load(\n"
             ),
-            "train.py:66 resume checkpoint_load CheckpointOnDevice",
+            "train.py:66 resume checkpoint_load checkpoint_on_device",
         ),
         (
             format!(
                 "  File \"train.py\", line 67, in main\n    model.to(device)\n  File \"{library}/nn/modules/module.py\", line 3, in convert\n    return t.to(\n"
             ),
-            "train.py:67 main first_step ModelMove",
+            "train.py:67 main first_step model_move",
         ),
     ] {
         check(&format!("{head}{frames}{OOM}\n"), expected);
@@ -102,7 +102,7 @@ fn a_retry_inside_the_handler_is_seen() {
     );
     let log = read(format!("{OOM}\n{}{second}", "\n".repeat(9)).replacen("2.00", "4.00", 1).as_bytes())
         .expect("memory can be read");
-    assert_eq!(log.ooms[1].shape.map(|shape| format!("{shape:?}")), Some("RetryInHandler".to_owned()));
+    assert_eq!(log.reports[1].shape.map(|shape| shape.name), Some("retry_in_handler"));
 }
 
 #[test]

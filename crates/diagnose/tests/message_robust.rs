@@ -52,10 +52,10 @@ fn a_report_is_found_in_the_middle_of_a_line_of_10_mb() {
     let filler = "x".repeat(1000) + " ";
     let line = filler.repeat(5000) + OOM.trim_end() + " " + &filler.repeat(5000);
     let log = read(line.as_bytes()).expect("memory can be read");
-    assert_eq!(log.ooms.len(), 1);
-    assert_eq!(log.ooms[0].facts.tried.map(|bytes| bytes.0), Some(24 << 20));
+    assert_eq!(log.reports.len(), 1);
+    assert_eq!(log.reports[0].facts.tried.map(|bytes| bytes.0), Some(24 << 20));
     assert_eq!(log.extent.bytes, line.len() as u64);
-    assert_eq!(log.ooms[0].line, 1);
+    assert_eq!(log.reports[0].line, 1);
 }
 
 /// A log that is made while it is read: filler, one report in the middle, filler.
@@ -94,6 +94,6 @@ fn a_report_is_found_in_the_middle_of_a_long_log() {
     let start = std::time::Instant::now();
     let found = read(log(bytes)).expect("memory can be read");
     println!("{} bytes, {} lines in {:?}", found.extent.bytes, found.extent.lines, start.elapsed());
-    assert_eq!(found.ooms.len(), 1);
+    assert_eq!(found.reports.len(), 1);
     assert!(start.elapsed().as_secs() < 20);
 }

@@ -1,9 +1,9 @@
 //! Wordings, wrappings and prefixes beyond the labelled messages: what is read from each, in one line.
 
-use oomph_diagnose::message::{Oom, read};
+use oomph_diagnose::message::{Report, read};
 
 /// `framework cause tried= total= …`, the numbers that are there.
-fn shown(oom: &Oom) -> String {
+fn shown(oom: &Report) -> String {
     let facts = &oom.facts;
     let numbers = [
         ("tried", facts.tried),
@@ -22,7 +22,7 @@ fn shown(oom: &Oom) -> String {
 
 fn check(text: &str, expected: &[&str]) {
     let log = read(text.as_bytes()).expect("memory can be read");
-    let found: Vec<String> = log.ooms.iter().map(shown).collect();
+    let found: Vec<String> = log.reports.iter().map(shown).collect();
     assert_eq!(found, expected, "\n{text:.400}");
 }
 
@@ -57,7 +57,7 @@ fn one_message_reads_the_same_however_it_was_logged() {
         check(&text, &[V1_READ]);
     }
     let log = read(utf16.as_slice()).expect("memory can be read");
-    assert_eq!(log.ooms.iter().map(shown).collect::<Vec<_>>(), [V1_READ]);
+    assert_eq!(log.reports.iter().map(shown).collect::<Vec<_>>(), [V1_READ]);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn the_first_failure_is_the_culprit_and_warnings_are_none() {
     let filler = "step done\n".repeat(100);
     let log = read(format!("{warning}\n{filler}{failure}\n{filler}Killed\n").as_bytes())
         .expect("memory can be read");
-    let roles: Vec<(&str, u64)> = log.ooms.iter().map(|oom| (oom.role.name(), oom.line)).collect();
+    let roles: Vec<(&str, u64)> = log.reports.iter().map(|oom| (oom.role.name(), oom.line)).collect();
     assert_eq!(roles, [("culprit", 102), ("warning", 1), ("follows", 203)]);
 }
 
@@ -277,7 +277,8 @@ fn the_first_failure_is_the_culprit_and_warnings_are_none() {
 fn ranks_are_told_apart() {
     let other = V1.replace("GPU 1", "GPU 2").replace("20.00", "30.00");
     let log = read(format!("[rank1]: {V1}\n[rank2]: {other}\n").as_bytes()).expect("memory can be read");
-    let tried: Vec<Option<u64>> = log.ooms.iter().map(|oom| oom.facts.tried.map(|bytes| bytes.0)).collect();
+    let tried: Vec<Option<u64>> =
+        log.reports.iter().map(|oom| oom.facts.tried.map(|bytes| bytes.0)).collect();
     assert_eq!(tried, [Some(20 << 20), Some(30 << 20)]);
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use oomph_diagnose::message::{Oom, read};
+use oomph_diagnose::message::{Report, read};
 
 /// One line of `cases.jsonl`. Its objects are flat.
 struct Case(String);
@@ -27,12 +27,12 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/messages")
 }
 
-fn cases() -> Vec<(Case, Option<Oom>)> {
+fn cases() -> Vec<(Case, Option<Report>)> {
     let list = fs::read_to_string(folder().join("cases.jsonl")).expect("the labels can be read");
     let read = |line: &str| {
         let case = Case(line.to_owned());
         let text = fs::read(folder().join(case.value("file").expect("a file"))).expect("a message");
-        let oom = read(text.as_slice()).expect("memory can be read").ooms.into_iter().next();
+        let oom = read(text.as_slice()).expect("memory can be read").reports.into_iter().next();
         (case, oom)
     };
     list.lines().map(read).collect()

@@ -3,7 +3,7 @@
 
 use oomph_diagnose::classes::{ByClass, Class};
 use oomph_diagnose::explain::{Explanation, explain};
-use oomph_diagnose::phases::Phase;
+use oomph_diagnose::phase::Phase;
 use oomph_diagnose::place::Line;
 use oomph_engine::recording::{Known, Recording};
 use oomph_testkit::generate::{Ending, Job, window};

@@ -7,8 +7,9 @@ mod tape;
 use std::fs::{self, File};
 use std::path::PathBuf;
 
+use oomph_diagnose::cause::Cause;
 use oomph_diagnose::explain::{Explanation, explain};
-use oomph_diagnose::rules::{self, Cause, Finding};
+use oomph_diagnose::rules::{self, Finding};
 use oomph_diagnose::tune::{Candidate, Search};
 use oomph_engine::recording::{Known, Recording};
 use oomph_trace::sidecar::{Card, Identity, Process, Sidecar};

@@ -1,6 +1,8 @@
 //! What reports say of an error's text: its headline, and the changes to list.
 
-use oomph_diagnose::message::{Cause, Fix, Oom, Role};
+use oomph_diagnose::advice::Advice;
+use oomph_diagnose::cause::Cause;
+use oomph_diagnose::message::{Report, Role};
 
 use crate::ranking::ranked;
 
@@ -8,7 +10,7 @@ use crate::ranking::ranked;
 pub(crate) const NONE: &str = "no report of memory that ran out";
 
 /// What a message is about, in a line.
-pub(crate) fn headline(oom: &Oom) -> String {
+pub(crate) fn headline(oom: &Report) -> String {
     let device = oom.facts.device.map(|device| format!(" on device {device}")).unwrap_or_default();
     let tried = oom.facts.tried.map(|tried| format!(": {tried} more was asked for")).unwrap_or_default();
     let framework = oom.framework.name();
@@ -22,7 +24,7 @@ pub(crate) fn headline(oom: &Oom) -> String {
 }
 
 /// The cause as words.
-pub(crate) fn cause(oom: &Oom) -> String {
+pub(crate) fn cause(oom: &Report) -> String {
     oom.verdict.cause.name().replace('_', " ")
 }
 
@@ -30,6 +32,6 @@ pub(crate) fn cause(oom: &Oom) -> String {
 pub(crate) const FIXES: &str = "What helps, and how that is known";
 
 /// The changes to list: five that help, three that do not.
-pub(crate) fn fixes(oom: &Oom) -> Vec<(Option<usize>, &Fix)> {
+pub(crate) fn fixes(oom: &Report) -> Vec<(Option<usize>, &Advice)> {
     ranked(&oom.fixes, |fix| fix.helps, [5, 3])
 }

@@ -1,6 +1,6 @@
 //! Lines of a program as reports name them.
 
-use oomph_diagnose::message;
+use oomph_diagnose::message::Report;
 use oomph_diagnose::moment::Holder;
 use oomph_diagnose::place::Place;
 
@@ -20,9 +20,9 @@ pub(crate) fn holder(holder: &Holder, unlined: &str) -> String {
 }
 
 /// The user's line that a message's traceback names, and what the job was doing: `train.py:61 main, in forward`.
-pub(crate) fn in_traceback(place: &message::Place) -> String {
-    let file = place.file.rsplit(['/', '\\']).next().unwrap_or(&place.file);
-    let line = if place.line > 0 { format!(":{}", place.line) } else { String::new() };
-    let phase = place.phase.map(|phase| format!(", in {}", phase.name())).unwrap_or_default();
-    format!("{file}{line} {}{phase}", place.function)
+pub(crate) fn in_traceback(report: &Report) -> Option<String> {
+    let line = &report.place.as_ref()?.line;
+    let number = if line.line > 0 { format!(":{}", line.line) } else { String::new() };
+    let phase = report.phase.map(|phase| format!(", in {}", phase.name())).unwrap_or_default();
+    Some(format!("{}{number} {}{phase}", line.file_name(), line.function))
 }

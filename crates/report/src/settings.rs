@@ -1,10 +1,10 @@
 //! The settings that were replayed against a failure or a peak, and what to do.
 
 use oomph_diagnose::advice::{Advice, Basis};
+use oomph_diagnose::cause::Cause;
 use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::fixes::Fix;
 use oomph_diagnose::results::explain::DeviceResult;
-use oomph_diagnose::rules::Cause;
 use oomph_diagnose::tune::{Candidate, risks};
 use oomph_engine::torch::options::Options;
 use oomph_trace::Bytes;

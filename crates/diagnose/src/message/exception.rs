@@ -26,7 +26,7 @@ pub fn noted_out_of_memory(exception: &Exception) -> bool {
 
 fn reports(text: &str) -> bool {
     // Reading from memory does not fail.
-    read(text.as_bytes()).is_ok_and(|log| log.ooms.iter().any(|oom| oom.role != Role::Warning))
+    read(text.as_bytes()).is_ok_and(|log| log.reports.iter().any(|oom| oom.role != Role::Warning))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use oomph_trace::Bytes;
 
+use super::tables::PROGRAMS;
+
 /// The numbers of a message; `None` where it does not print one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -43,19 +45,49 @@ impl Facts {
         Some(self.total?.saturating_sub(held))
     }
 
+    /// Every amount by its name.
+    pub(super) fn amounts(&self) -> [(&'static str, Option<Bytes>); 10] {
+        [
+            ("tried", self.tried),
+            ("total", self.total),
+            ("allocated", self.allocated),
+            ("reserved", self.reserved),
+            ("free", self.free),
+            ("other_process", self.other_process),
+            ("allowed", self.allowed),
+            ("private_pools", self.private_pools),
+            ("other_allocations", self.other_allocations),
+            ("this_process", self.this_process),
+        ]
+    }
+
+    /// Takes an amount by its name, where none is known. `cached` is what `reserved` holds beyond `allocated`.
+    pub(super) fn put(&mut self, name: &str, bytes: Bytes) {
+        let (field, bytes) = match name {
+            "tried" => (&mut self.tried, bytes),
+            "total" => (&mut self.total, bytes),
+            "allocated" => (&mut self.allocated, bytes),
+            "reserved" => (&mut self.reserved, bytes),
+            "cached" => match self.allocated {
+                Some(allocated) => (&mut self.reserved, allocated + bytes),
+                None => return,
+            },
+            "free" => (&mut self.free, bytes),
+            "other_process" => (&mut self.other_process, bytes),
+            // Without a limit the largest number there is gets printed.
+            "allowed" if bytes < Bytes(1 << 60) => (&mut self.allowed, bytes),
+            "private_pools" => (&mut self.private_pools, bytes),
+            "other_allocations" => (&mut self.other_allocations, bytes),
+            "this_process" => (&mut self.this_process, bytes),
+            _ => return,
+        };
+        *field = field.or(Some(bytes));
+    }
+
     /// Takes what `other` says where this says nothing.
     pub(super) fn fill(&mut self, other: &Facts) {
-        let pairs = [
-            (&mut self.tried, other.tried),
-            (&mut self.total, other.total),
-            (&mut self.allocated, other.allocated),
-            (&mut self.reserved, other.reserved),
-            (&mut self.free, other.free),
-            (&mut self.other_process, other.other_process),
-            (&mut self.allowed, other.allowed),
-        ];
-        for (own, theirs) in pairs {
-            *own = own.or(theirs);
+        for (name, bytes) in other.amounts() {
+            bytes.into_iter().for_each(|bytes| self.put(name, bytes));
         }
         self.device = self.device.or(other.device);
     }
@@ -73,92 +105,19 @@ pub struct Process {
     pub is_this: bool,
 }
 
-/// Who wrote the message.
+/// Who wrote the message, by the name that its row in the table of signs gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Framework {
-    PyTorch,
-    PyTorchXpu,
-    PyTorchNpu,
-    PyTorchCpu,
-    PyTorchDataLoader,
-    TensorFlow,
-    Jax,
-    Tpu,
-    Vllm,
-    Sglang,
-    LlamaCpp,
-    Ollama,
-    ComfyUi,
-    StableDiffusionWebUi,
-    Mlx,
-    OnnxRuntime,
-    CuPy,
-    Rmm,
-    Numba,
-    XgBoost,
-    Paddle,
-    MxNet,
-    Numpy,
-    Python,
-    Cuda,
-    Ray,
-    LinuxOomKiller,
-    Slurm,
-    Kubernetes,
-    Colab,
-    System,
-}
+pub struct Framework(pub(super) &'static str);
 
 impl Framework {
     /// Its name in output.
     pub const fn name(self) -> &'static str {
-        match self {
-            Framework::PyTorch => "pytorch",
-            Framework::PyTorchXpu => "pytorch-xpu",
-            Framework::PyTorchNpu => "pytorch-npu",
-            Framework::PyTorchCpu => "pytorch-cpu",
-            Framework::PyTorchDataLoader => "pytorch-dataloader",
-            Framework::TensorFlow => "tensorflow",
-            Framework::Jax => "jax",
-            Framework::Tpu => "tpu",
-            Framework::Vllm => "vllm",
-            Framework::Sglang => "sglang",
-            Framework::LlamaCpp => "llama.cpp",
-            Framework::Ollama => "ollama",
-            Framework::ComfyUi => "comfyui",
-            Framework::StableDiffusionWebUi => "stable-diffusion-webui",
-            Framework::Mlx => "mlx",
-            Framework::OnnxRuntime => "onnxruntime",
-            Framework::CuPy => "cupy",
-            Framework::Rmm => "rmm",
-            Framework::Numba => "numba",
-            Framework::XgBoost => "xgboost",
-            Framework::Paddle => "paddle",
-            Framework::MxNet => "mxnet",
-            Framework::Numpy => "numpy",
-            Framework::Python => "python",
-            Framework::Cuda => "cuda",
-            Framework::Ray => "ray",
-            Framework::LinuxOomKiller => "linux-oom-killer",
-            Framework::Slurm => "slurm",
-            Framework::Kubernetes => "kubernetes",
-            Framework::Colab => "colab",
-            Framework::System => "system",
-        }
+        self.0
     }
 
     /// Whether PyTorch's allocator is underneath.
-    pub const fn is_pytorch(self) -> bool {
-        matches!(
-            self,
-            Framework::PyTorch
-                | Framework::PyTorchXpu
-                | Framework::PyTorchNpu
-                | Framework::Vllm
-                | Framework::Sglang
-                | Framework::ComfyUi
-                | Framework::StableDiffusionWebUi
-        )
+    pub fn is_pytorch(self) -> bool {
+        matches!(self.0, "pytorch" | "pytorch-xpu" | "pytorch-npu")
+            || PROGRAMS.iter().any(|program| program.framework == self)
     }
 }

@@ -1,49 +1,43 @@
 //! From the text of an error, or a log of any size, to what ran out of memory, why, where, and what helps.
 //!
-//! In reading order: the stretches of a log that may hold a report (`scan`, cleaned by `clean`), the readers of
-//! messages (one file a family), what they found in one report after the other, the cause by arithmetic, the place
-//! by its traceback, and fixes.
+//! In reading order: the stretches of a log that may hold a report (`scan`, cleaned by `clean`), the messages in them by
+//! the table of signs (`find`, with the words and numbers of `pattern`), each failure once (`distinct`), and from a
+//! message to what is reported of it (`report`), by the tables of causes, cures and tracebacks (`tables`, `case`).
 //!
 //! ```
 //! let log = "RuntimeError: CUDA out of memory. Tried to allocate 9.80 GiB (GPU 0; 14.76 GiB total capacity; \
 //!            9.94 GiB already allocated; 3.89 GiB free; 160.79 MiB cached)";
 //! let read = oomph_diagnose::message::read(log.as_bytes()).unwrap();
-//! assert_eq!(read.ooms[0].verdict.cause.name(), "capacity");
+//! assert_eq!(read.reports[0].verdict.cause.name(), "capacity");
 //! ```
 
-mod facts;
-mod verdict;
-mod report;
-mod size;
-mod text;
-mod phrases;
-mod arrays;
-mod cause;
-mod traceback;
-mod context;
-mod disguised;
-mod place;
-mod fixes;
-mod host;
-mod jax;
-mod processes;
-mod pytorch;
-mod pytorch_plain;
+mod case;
 mod clean;
-mod scan;
-mod serving;
-mod tensorflow;
-mod assemble;
+mod distinct;
 mod exception;
+mod facts;
+mod find;
+mod pattern;
+mod processes;
+mod report;
+mod scan;
+mod size;
+mod tables;
+mod text;
+mod traceback;
+mod verdict;
 
 use std::io::{self, BufRead};
 
+use crate::advice::Advice;
+use crate::phase::Phase;
+use crate::place::Place;
+
 pub use exception::{is_out_of_memory, noted_out_of_memory};
 pub use facts::{Facts, Framework, Process};
-pub use fixes::{Fix, Known};
-pub use place::{Phase, Place, Shape};
 pub use scan::Extent;
-pub use verdict::{Cause, Confidence, Verdict};
+pub use tables::Shape;
+pub use verdict::{Confidence, Verdict};
 
 /// Reports kept of one log.
 const KEPT: usize = 256;
@@ -53,7 +47,7 @@ const KEPT: usize = 256;
 pub struct Log {
     /// The reports: the culprit first, then the others in the order of the log. Empty: the text is no report of
     /// memory that ran out.
-    pub ooms: Vec<Oom>,
+    pub reports: Vec<Report>,
     /// How many further stretches of the log may hold reports; with this many at hand they were not read.
     pub unread: u64,
     /// How much was read.
@@ -62,7 +56,7 @@ pub struct Log {
 
 /// One report of memory that ran out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Oom {
+pub struct Report {
     /// Who wrote it.
     pub framework: Framework,
     /// Its part in the log.
@@ -79,12 +73,16 @@ pub struct Oom {
     pub facts: Facts,
     /// The cause.
     pub verdict: Verdict,
-    /// Where in the program.
+    /// Where in the program, by its traceback. A line of 0 is not printed.
     pub place: Option<Place>,
+    /// The code of that line; empty where not printed.
+    pub code: String,
+    /// What the job was doing.
+    pub phase: Option<Phase>,
     /// A known shape of failure.
-    pub shape: Option<Shape>,
+    pub shape: Option<&'static Shape>,
     /// Changes: those that help, best first, then those that do not.
-    pub fixes: Vec<Fix>,
+    pub fixes: Vec<Advice>,
     /// The message, cut to a line or two.
     pub text: String,
 }
@@ -116,13 +114,20 @@ pub fn read(input: impl BufRead) -> io::Result<Log> {
     let mut log = Log::default();
     let mut unread = 0;
     let extent = scan::excerpts(input, |excerpt| {
-        if log.ooms.len() < KEPT {
-            log.ooms.extend(assemble::ooms(excerpt, KEPT - log.ooms.len()));
+        if log.reports.len() < KEPT {
+            let found = find::messages(&excerpt.text, excerpt.from);
+            let messages = distinct::distinct(&excerpt.text, found);
+            let reports = messages.into_iter().map(|message| report::report(&excerpt.text, message));
+            log.reports.extend(reports.take(KEPT - log.reports.len()));
         } else {
             unread += 1;
         }
     })?;
-    assemble::assign_roles(&mut log.ooms);
+    // The first failure is the culprit and comes first.
+    if let Some(first) = log.reports.iter().position(|report| report.role != Role::Warning) {
+        log.reports[first].role = Role::Culprit;
+        log.reports[..=first].rotate_right(1);
+    }
     log.unread = unread;
     log.extent = extent;
     Ok(log)

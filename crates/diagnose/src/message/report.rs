@@ -1,56 +1,125 @@
-//! One message found in a text, before it is judged.
+//! From a message to a report: who wrote it, where, in which phase and shape, why, and what helps.
 
-use std::ops::Range;
+use super::case::Case;
+use super::find::Message;
+use super::tables::{CURES, JUDGEMENTS, Kind, PHASES, PROGRAMS, SHAPES};
+use super::text::{Text, around};
+use super::traceback::{self, Frame};
+use super::verdict::Verdict;
+use super::{Report, Role};
+use crate::advice::{Advice, Basis};
+use crate::cause::Cause;
+use crate::phase::Phase;
+use crate::place::{self, Place};
 
-use super::facts::{Facts, Framework};
-use super::verdict::{Cause, Confidence};
+/// As much of a message is shown.
+const SHOWN: usize = 600;
 
-/// A message.
-#[derive(Clone, Debug)]
-pub(super) struct Report {
-    /// Where it is in the excerpt's text.
-    pub span: Range<usize>,
-    pub framework: Framework,
-    pub facts: Facts,
-    /// What the wording alone says.
-    pub told: Option<Told>,
-    pub kind: Kind,
-    /// The versions that write it this way.
-    pub writer: Option<&'static str>,
-}
-
-/// What kind of message it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// An allocator's refusal with its books: the numbers say why.
-    Numbers,
-    /// A refusal by PyTorch's cudaMallocAsync backend, whose cache is not in the message.
-    Async,
-    /// A refusal of Apple's Metal backend, against a limit.
-    Mps,
-    /// A failure whose wording says all there is.
-    Wording,
-    /// A line that other messages explain better, if there are any near.
-    Bare,
-    /// No failure: something was tried and done without.
-    Warning,
-}
-
-/// A cause that the wording gives.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    pub cause: Cause,
-    pub confidence: Confidence,
-    pub why: &'static str,
-}
-
-impl Report {
-    pub(super) fn new(span: Range<usize>, framework: Framework, kind: Kind) -> Report {
-        Report { span, framework, facts: Facts::default(), told: None, kind, writer: None }
+/// The report of a message, but for its role among others.
+pub(super) fn report(text: &Text, message: Message) -> Report {
+    let at = message.span.start;
+    let frames = traceback::frames(text, at);
+    let mut case = Case {
+        message: &message,
+        framework: message.framework,
+        frames: &frames,
+        is_retry: traceback::is_within_handler(text, at),
+        prefix: &text.prefixes[text.line_of(at)],
+        near: &text.flat[around(&text.flat, &message.span, 300, 400)],
+        phase: None,
+        shape: None,
+        cause: None,
+    };
+    // PyTorch's own words may stand in the log of a program that runs it.
+    if case.framework.name() == "pytorch" {
+        let program = PROGRAMS.iter().find(|program| case.is(program.when));
+        case.framework = program.map_or(case.framework, |program| program.framework);
     }
-
-    pub(super) fn told(mut self, cause: Cause, confidence: Confidence, why: &'static str) -> Report {
-        self.told = Some(Told { cause, confidence, why });
-        self
+    case.phase = phase(&case);
+    case.shape = SHAPES.iter().find(|shape| case.is(shape.when));
+    let verdict = verdict(&case);
+    case.cause = Some(verdict.cause);
+    let fixes = fixes(&case, &verdict);
+    let (place, code) = user_line(&frames);
+    let origin = text.origin(at);
+    let shown = text.flat[at..].chars().take(SHOWN.min(message.span.len().max(120))).collect::<String>();
+    Report {
+        framework: case.framework,
+        role: if message.sign.kind == Kind::Warning { Role::Warning } else { Role::Follows },
+        line: origin.number,
+        offset: origin.offset,
+        class: class(text, &message),
+        writer: message.writer,
+        verdict,
+        place,
+        code,
+        phase: case.phase,
+        shape: case.shape,
+        fixes,
+        text: shown.lines().next().unwrap_or_default().to_owned(),
+        facts: message.facts,
     }
+}
+
+/// The innermost frame that says what the job was doing; evaluation wins over the forward pass inside it.
+fn phase(case: &Case<'_>) -> Option<Phase> {
+    let shows = |frame: &Frame, evaluates: bool| {
+        let case = Case { frames: std::slice::from_ref(frame), ..*case };
+        let rows = PHASES.iter().filter(|row| (row.phase == Phase::Evaluation) == evaluates);
+        rows.into_iter().find(|row| case.is(row.when)).map(|row| row.phase)
+    };
+    let inner = case.frames.iter().rev().find_map(|frame| shows(frame, false));
+    match inner {
+        None | Some(Phase::Forward) => case.frames.iter().find_map(|frame| shows(frame, true)).or(inner),
+        inner => inner,
+    }
+}
+
+/// What the first judgement that applies says, else what the words alone say.
+fn verdict(case: &Case<'_>) -> Verdict {
+    let sign = case.message.sign;
+    let (cause, confidence, why, ask) = match JUDGEMENTS.iter().find(|row| case.is(row.when)) {
+        Some(row) => (row.cause, row.confidence, row.why, row.ask),
+        None => (sign.cause, sign.confidence, std::slice::from_ref(&sign.why), sign.ask),
+    };
+    let why = why.iter().map(|line| case.sentence(line)).collect();
+    Verdict { cause, confidence, why, ask: Some(ask).filter(|ask| !ask.is_empty()) }
+}
+
+/// Changes: those that help first.
+fn fixes(case: &Case<'_>, verdict: &Verdict) -> Vec<Advice> {
+    let advice = |title, helps, how, why| Advice { title, in_use: None, helps, how, why };
+    let of_practice = |title, why: &str| advice(title, true, Basis::Practice, why.to_owned());
+    let mut fixes = Vec::new();
+    fixes.extend(case.shape.map(|shape| of_practice(shape.cure, shape.sentence)));
+    let cures = CURES.iter().filter(|cure| case.is(cure.when));
+    fixes.extend(cures.map(|cure| advice(cure.title, !cure.fails, cure.how, case.sentence(cure.why))));
+    let ask = verdict.ask.filter(|_| verdict.cause == Cause::Unknown);
+    fixes.extend(ask.map(|ask| of_practice(ask, "the message alone does not tell the cause")));
+    fixes.sort_by_key(|fix| !fix.helps);
+    fixes
+}
+
+/// The user's own deepest line and its code.
+fn user_line(frames: &[Frame]) -> (Option<Place>, String) {
+    let inner = frames.iter().rev();
+    let place = place::named(inner.clone().map(Frame::line));
+    let is_own = |frame: &&Frame| place.as_ref().is_some_and(|place| place.line.is(frame.line()));
+    let code = inner.clone().find(is_own).map_or_else(String::new, |frame| frame.code.clone());
+    (place, code)
+}
+
+/// The exception's class as printed right before a message, on its own line.
+fn class(text: &Text, message: &Message) -> Option<String> {
+    let line = text.span(text.line_of(message.span.start));
+    // A message that begins with its class is found at the class; else the class stands before it.
+    let before = &text.flat[line.start..message.span.end.min(line.end)];
+    let words = before.split([' ', '`', '\'', '"', '>', '(']);
+    let is_class = |word: &&str| {
+        let name = word.rsplit('.').next().unwrap_or(word);
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+            && ["Error", "Exception", "Failure"].iter().any(|end| name.ends_with(end))
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    words.filter_map(|word| word.strip_suffix(':')).rfind(is_class).map(str::to_owned)
 }

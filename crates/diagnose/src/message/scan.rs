@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
-
 use super::clean;
+use super::tables::{CLASSES, NEXT, SIGNS};
 use super::text::{Origin, Text};
 
 /// Lines longer than this are read in pieces.
@@ -18,73 +17,6 @@ const AFTER: usize = 60;
 const WRAPPED: usize = 3;
 /// An excerpt is closed at this size, however many of its lines may matter.
 const EXCERPT: usize = 1 << 20;
-
-/// What every report has in some line. Other lines have it too; the readers of messages tell.
-const SIGNS: &[&str] = &[
-    "out of memory",
-    "outofmemory",
-    "out_of_memory",
-    "total capac",
-    "already allocated",
-    "allocated by pytorch",
-    "out of device memory",
-    "to allocate",
-    "trying to alloc",
-    "failed to alloc",
-    "cannot alloc",
-    "can't alloc",
-    "could not alloc",
-    "unable to alloc",
-    "oom when alloc",
-    "exhausted",
-    "bfc_allocator",
-    "oom-kill",
-    "oom_kill",
-    "oomkill",
-    "oom kill",
-    "memlimit",
-    "killed",
-    "alloc_failed",
-    "not_initialized",
-    "cudnn handle",
-    "failed to initialize",
-    "cudnn algorithm",
-    "find an engine",
-    "nvml_success",
-    "bad_alloc",
-    "memoryerror",
-    "memoryallocation",
-    "more system memory",
-    "available memory",
-    "available ram",
-    "low on memory",
-    "memory pressure",
-    "insufficient memory",
-    "insufficient shared",
-    "bus error",
-    "exit code 137",
-    "exit code: 137",
-    "exitcode: 137",
-    "exitcode: -9",
-    "exit code -9",
-    "exit status 137",
-    "code 137",
-    "memory limit",
-    "paging file",
-    "free memory on device",
-    "kv cache",
-    "exceed allowed memory",
-    "preemptively rejected",
-    "ran out of memory",
-    "requested buffer of size",
-    "no space left on device",
-    "exited unexpectedly",
-    "sigkill",
-    "out_of_resources",
-    "not enough memory",
-    "ggml-cuda",
-    "cuda failure",
-];
 
 /// How much was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,15 +44,7 @@ struct Raw {
 
 /// Calls `each` with every excerpt, in order.
 pub(super) fn excerpts(input: impl BufRead, each: impl FnMut(&Excerpt)) -> io::Result<Extent> {
-    // The patterns are constant and few, so that building cannot fail; without them nothing would be found.
-    let signs =
-        AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(SIGNS);
-    let mut collector = Collector {
-        signs: signs.map_err(io::Error::other)?,
-        recent: VecDeque::with_capacity(BEFORE),
-        open: None,
-        each,
-    };
+    let mut collector = Collector { recent: VecDeque::with_capacity(BEFORE), open: None, each };
     let extent = pieces(input, |origin, line| collector.take(origin, line))?;
     collector.close();
     Ok(extent)
@@ -195,7 +119,6 @@ fn give(origin: Origin, line: &[u8], each: &mut impl FnMut(Origin, &[u8])) {
 
 /// Lines that may matter, with those around them.
 struct Collector<F> {
-    signs: AhoCorasick,
     recent: VecDeque<Raw>,
     open: Option<Open>,
     each: F,
@@ -210,7 +133,7 @@ struct Open {
 
 impl<F: FnMut(&Excerpt)> Collector<F> {
     fn take(&mut self, origin: Origin, line: &[u8]) {
-        let matters = self.signs.is_match(line);
+        let matters = may_matter(line);
         if self.open.is_none() && matters {
             let lines: Vec<Raw> = self.recent.drain(..).collect();
             let first = lines.len();
@@ -219,7 +142,6 @@ impl<F: FnMut(&Excerpt)> Collector<F> {
         let Some(open) = &mut self.open else { return self.remember(origin, line) };
         if matters {
             open.last = open.lines.len();
-            // A dump lists every piece of memory there is: tens of thousands of lines, none of which is needed.
             if is_listing(line) {
                 return;
             }
@@ -263,8 +185,43 @@ impl<F: FnMut(&Excerpt)> Collector<F> {
     }
 }
 
+/// Whether a line has the fixed words of a sign.
+fn may_matter(line: &[u8]) -> bool {
+    let mut state = 0;
+    for byte in line {
+        state = NEXT[state as usize + usize::from(CLASSES[usize::from(*byte)])];
+        if state == u32::MAX {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a line is one of tens of thousands that a message does not need.
 fn is_listing(line: &[u8]) -> bool {
-    ["] InUse at ", "] Free  at ", "] Free at ", "] Chunk at ", "] Next region of size"]
-        .iter()
-        .any(|part| memchr::memmem::find(line, part.as_bytes()).is_some())
+    let mut skips = SIGNS.iter().flat_map(|sign| sign.skips);
+    skips.any(|part| memchr::memmem::find(line, part.as_bytes()).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use toml::Table;
+
+    use super::*;
+
+    #[test]
+    fn a_line_of_every_example_may_matter() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/message/signs");
+        for file in std::fs::read_dir(folder).expect("the table of signs") {
+            let text = std::fs::read_to_string(file.expect("a file").path()).expect("text");
+            let table: Table = text.parse().expect("TOML");
+            for sign in table["sign"].as_array().expect("rows") {
+                for example in sign["example"].as_array().expect("examples") {
+                    let text = example["text"].as_str().expect("text");
+                    assert!(text.lines().any(|line| may_matter(line.as_bytes())), "{text}");
+                }
+            }
+        }
+        assert!(!may_matter(b"INFO epoch 1, loss 0.5, GPU memory 10.2 GiB of 24 GiB"));
+    }
 }

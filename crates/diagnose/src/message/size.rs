@@ -5,18 +5,24 @@ use oomph_trace::Bytes;
 /// The amount a text starts with, white space and an opening bracket aside, and the text after it. A number without
 /// a unit is none: what it counts is not said (a message cut off behind the number, for example).
 pub(super) fn leading(text: &str) -> Option<(Bytes, &str)> {
+    amount(text, "")
+}
+
+/// As [`leading`], with a unit that stands for one that is not printed; a whole number may count `bytes`.
+pub(super) fn amount<'a>(text: &'a str, implied: &str) -> Option<(Bytes, &'a str)> {
     let (number, rest) = Number::leading(text)?;
-    let (shift, rest) = unit(rest)?;
+    let (shift, rest) = match (unit(rest), implied) {
+        (Some(found), _) => found,
+        (None, "bytes") if number.decimals > 0 => return None,
+        (None, implied) => (unit(implied)?.0, rest),
+    };
     Some((number.scaled(shift), rest))
 }
 
-/// As [`leading`]; a whole number without a unit counts bytes.
-pub(super) fn leading_bytes(text: &str) -> Option<(Bytes, &str)> {
-    let (number, rest) = Number::leading(text)?;
-    match unit(rest) {
-        Some((shift, rest)) => Some((number.scaled(shift), rest)),
-        None => (number.decimals == 0).then(|| (number.scaled(0), rest)),
-    }
+/// The text behind the number that it starts with, and behind its unit if it has one.
+pub(super) fn behind_number(text: &str) -> Option<&str> {
+    let (_, rest) = Number::leading(text)?;
+    Some(unit(rest).map_or(rest, |(_, rest)| rest))
 }
 
 /// The whole number a text starts with, and the text after it.
@@ -141,8 +147,8 @@ mod tests {
     fn a_number_without_unit_is_bytes_only_where_that_is_the_format() {
         assert_eq!(leading("95.00"), None);
         assert_eq!(leading("95 of them"), None);
-        assert_eq!(leading_bytes("374391296\n").map(|(bytes, _)| bytes), Some(Bytes(374_391_296)));
-        assert_eq!(leading_bytes("95.00"), None);
+        assert_eq!(amount("374391296\n", "bytes").map(|(bytes, _)| bytes), Some(Bytes(374_391_296)));
+        assert_eq!(amount("95.00", "bytes"), None);
         assert_eq!(leading("GiB"), None);
         assert!(leading(&"9".repeat(100_000)).is_none());
         assert_eq!(

@@ -56,37 +56,41 @@ impl Text {
     }
 }
 
+/// Characters of logs, the frequent ones first.
+const FREQUENT: &[u8] = b"0123456789. :-,/()[]'\"etaoinsrlcdmpuhgfbywvkxqzj_";
+
 /// Where an ASCII phrase first occurs, whatever its case and wherever white space was put into it or left out:
 /// terminals, mailers and notebooks wrap lines in the middle of words.
 pub(super) fn find(text: &str, phrase: &str) -> Option<Range<usize>> {
     let (text, phrase) = (text.as_bytes(), phrase.as_bytes());
-    let first = *phrase.first()?;
-    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
-    let starts = memchr::memchr2_iter(lower, upper, text);
-    starts
-        .map(|start| (start, ends(&text[start..], phrase)))
-        .find_map(|(start, end)| Some(start..start + end?))
+    // Its rarest character leads to the fewest places where it could be.
+    let rarity = |byte: &u8| FREQUENT.iter().position(|known| *known == byte.to_ascii_lowercase());
+    let rarest = (0..phrase.len()).max_by_key(|index| rarity(&phrase[*index]))?;
+    let (lower, upper) = (phrase[rarest].to_ascii_lowercase(), phrase[rarest].to_ascii_uppercase());
+    memchr::memchr2_iter(lower, upper, text).find_map(|at| {
+        let end = at + reach(text[at..].iter(), phrase[rarest..].iter())?;
+        let start = at - reach(text[..at].iter().rev(), phrase[..rarest].iter().rev())?;
+        Some(start..end)
+    })
 }
 
 /// How far the phrase reaches where a text starts with it.
-fn ends(text: &[u8], phrase: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    let mut gap = 0;
-    for wanted in phrase.iter().filter(|byte| !byte.is_ascii_whitespace()) {
-        while text.get(at).is_some_and(u8::is_ascii_whitespace) {
-            at += 1;
-            gap += 1;
-            // An endless gap is no wrapped line.
-            if gap > 400 {
-                return None;
-            }
-        }
-        if !text.get(at)?.eq_ignore_ascii_case(wanted) {
+pub(super) fn follows(text: &str, phrase: &str) -> Option<usize> {
+    reach(text.as_bytes().iter(), phrase.as_bytes().iter())
+}
+
+fn reach<'a>(text: impl Iterator<Item = &'a u8>, phrase: impl Iterator<Item = &'a u8>) -> Option<usize> {
+    let mut text = text.enumerate();
+    let (mut end, mut letters) = (0, 0);
+    for wanted in phrase.filter(|byte| !byte.is_ascii_whitespace()) {
+        let (at, byte) = text.find(|(_, byte)| !byte.is_ascii_whitespace())?;
+        (end, letters) = (at + 1, letters + 1);
+        // An endless gap is no wrapped line.
+        if !byte.eq_ignore_ascii_case(wanted) || end - letters > 400 {
             return None;
         }
-        at += 1;
     }
-    Some(at)
+    Some(end)
 }
 
 /// The text behind the first occurrence of a phrase.

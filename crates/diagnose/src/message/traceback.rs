@@ -17,6 +17,13 @@ pub(super) struct Frame {
     pub code: String,
 }
 
+impl Frame {
+    /// Its file, line and function.
+    pub(super) fn line(&self) -> (&str, u32, &str) {
+        (&self.file, self.line, &self.function)
+    }
+}
+
 /// The frames that lead to a message, outermost first: those of the last traceback above it, or, where there is
 /// none, of the first below. Only lines of the message's own stream count.
 pub(super) fn frames(text: &Text, message: usize) -> Vec<Frame> {

@@ -78,8 +78,8 @@ impl Explained {
     pub fn ran_out(&self) -> bool {
         match self {
             Explained::Device(result) => !result.explanation.ooms.is_empty(),
-            Explained::Process(result) => result.log.as_ref().is_some_and(|log| !log.ooms.is_empty()),
-            Explained::Text(log) => !log.ooms.is_empty(),
+            Explained::Process(result) => result.log.as_ref().is_some_and(|log| !log.reports.is_empty()),
+            Explained::Text(log) => !log.reports.is_empty(),
         }
     }
 }

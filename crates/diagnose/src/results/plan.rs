@@ -1,7 +1,7 @@
 //! What `oomph plan` finds: whether a script fits a card, and what would make it fit.
 
 use crate::classes::ByClass;
-use crate::phases::Phase;
+use crate::phase::Phase;
 use oomph_trace::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::explain::Explained;
-use crate::rules::Cause;
+use crate::cause::Cause;
 
 /// From this share of a limit on, memory was short.
 const SHORT: f64 = 0.9;

@@ -26,6 +26,7 @@ use std::fmt::Write as _;
 use oomph_engine::recording::Recording;
 use oomph_trace::Bytes;
 
+use crate::cause::Cause;
 use crate::fixes::Fix;
 use crate::moment::Moment;
 use crate::place::Line;
@@ -92,28 +93,6 @@ pub struct Finding {
     pub claim: String,
     /// The arithmetic behind it, a line each.
     pub evidence: Vec<String>,
-}
-
-/// Why a job ran out of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// More was needed than there is.
-    Capacity,
-    /// There was enough, in pieces that could not serve the request.
-    Fragmentation,
-    /// Memory grew with every iteration.
-    Leak,
-}
-
-impl Cause {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Capacity => "capacity",
-            Cause::Fragmentation => "fragmentation",
-            Cause::Leak => "leak",
-        }
-    }
 }
 
 /// The table of rules: each row names a page and the module with its `find`.

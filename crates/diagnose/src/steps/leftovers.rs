@@ -7,7 +7,8 @@ use oomph_trace::{Bytes, EventIdx, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
 
 use crate::iterations;
-use crate::phases::{self, Phases};
+use crate::phase::Phase;
+use crate::phases::Phases;
 use crate::place::{self, Line, Place, PlaceId, Places};
 
 /// Results of the forward passes of several iterations that are all alive.
@@ -33,7 +34,7 @@ pub struct Leftovers {
 
 /// What part of a training loop a stack shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum Part {
     Forward,
     /// The backward pass, or the optimizer.
     Training,
@@ -68,7 +69,7 @@ pub(super) fn find(
     for (born, _, allocation) in recording.program.births() {
         let step = starts.partition_point(|start| *start <= born);
         let Some(stack) = places.stack(born).filter(|_| (1..=eligible).contains(&step)) else { continue };
-        if phases.of(born, stack) != Phase::Forward {
+        if phases.of(born, stack) != Part::Forward {
             continue;
         }
         made += 1;
@@ -121,7 +122,7 @@ fn last_trained(
             return trains;
         }
         let Some(stack) = recording.trace().events[event.index()].stack else { return true };
-        recording.snapshot.stacks.frames_of(stack).is_empty() || phases.of(*event, stack) == Phase::Training
+        recording.snapshot.stacks.frames_of(stack).is_empty() || phases.of(*event, stack) == Part::Training
     };
     let births = recording.program.births().rev().map(|(born, ..)| born);
     let before = births.skip_while(|born| failure.is_some_and(|event| *born > event));
@@ -132,33 +133,33 @@ fn last_trained(
 struct StackPhases<'a> {
     snapshot: &'a Snapshot,
     marked: &'a Phases,
-    of_stack: FxHashMap<StackId, Phase>,
+    of_stack: FxHashMap<StackId, Part>,
 }
 
 impl StackPhases<'_> {
     /// Whether the event is marked as part of a backward pass or an optimizer; `None` where nothing is marked.
     fn trains(&self, event: EventIdx) -> Option<bool> {
         let phase = self.marked.at(event)?.phase;
-        Some(matches!(phase, phases::Phase::Backward | phases::Phase::Optimizer))
+        Some(matches!(phase, Phase::Backward | Phase::Optimizer))
     }
 
-    fn of(&mut self, event: EventIdx, stack: StackId) -> Phase {
+    fn of(&mut self, event: EventIdx, stack: StackId) -> Part {
         if self.trains(event) == Some(true) {
-            return Phase::Training;
+            return Part::Training;
         }
         let snapshot = self.snapshot;
         *self.of_stack.entry(stack).or_insert_with(|| phase(snapshot, stack))
     }
 }
 
-fn phase(snapshot: &Snapshot, stack: StackId) -> Phase {
+fn phase(snapshot: &Snapshot, stack: StackId) -> Part {
     let (mut forward, mut under_decorator) = (false, false);
     for frame in snapshot.stacks.frames_of(stack) {
         let frame = snapshot.stacks.frame(*frame);
         let (file, function) = (snapshot.texts.get(frame.file), snapshot.texts.get(frame.function));
         if function.contains("backward") || file.contains("/optim") || file.ends_with("autograd/__init__.py")
         {
-            return Phase::Training;
+            return Part::Training;
         }
         if function == "decorate_context" {
             // `@torch.no_grad()` or `@torch.inference_mode()`: what is made under it belongs to no graph.
@@ -166,5 +167,5 @@ fn phase(snapshot: &Snapshot, stack: StackId) -> Phase {
         }
         forward |= matches!(function, "forward" | "_call_impl");
     }
-    if forward && !under_decorator { Phase::Forward } else { Phase::Other }
+    if forward && !under_decorator { Part::Forward } else { Part::Other }
 }

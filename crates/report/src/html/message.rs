@@ -1,7 +1,7 @@
 //! The card of an error's text: what it says without a recording.
 
 use maud::{Markup, html};
-use oomph_diagnose::message::{Log, Oom, Shape};
+use oomph_diagnose::message::{Log, Report};
 
 use super::parts::{headline, memory, place};
 use super::verdict::evidence;
@@ -12,10 +12,10 @@ use crate::place::in_traceback;
 
 /// The card of the first failure that a text reports.
 pub(super) fn message(log: &Log) -> Markup {
-    log.ooms.first().map_or_else(|| headline(message::NONE), report)
+    log.reports.first().map_or_else(|| headline(message::NONE), report)
 }
 
-fn report(oom: &Oom) -> Markup {
+fn report(oom: &Report) -> Markup {
     let found = &oom.verdict;
     html! {
         (headline(&message::headline(oom)))
@@ -23,14 +23,14 @@ fn report(oom: &Oom) -> Markup {
             p.claim { span.name { (message::cause(oom)) } ", " (found.confidence.name()) " confidence" }
             (evidence(&found.why))
         }
-        @if let Some(found) = &oom.place { (place(&in_traceback(found), Some(&found.code))) }
-        @for told in oom.shape.map(Shape::sentence).into_iter().chain(found.ask) { p.label { (told) } }
+        @if let Some(line) = in_traceback(oom) { (place(&line, Some(&oom.code))) }
+        @for told in oom.shape.map(|shape| shape.sentence).into_iter().chain(found.ask) { p.label { (told) } }
         @if let Some(all) = Breakdown::stated(&oom.facts) { (memory(&all)) }
         @if !oom.fixes.is_empty() { p.label { (message::FIXES) } (fixes(oom)) }
     }
 }
 
-fn fixes(oom: &Oom) -> Markup {
+fn fixes(oom: &Report) -> Markup {
     html! {
         div.scroll {
             table {
@@ -41,7 +41,7 @@ fn fixes(oom: &Oom) -> Markup {
                             td { (known(rank, "–")) }
                             td { (fix.title) }
                             td { (fix.why) }
-                            td { (fix.known.name().trim_start_matches("known from ")) }
+                            td { (fix.how.name().trim_start_matches("known from ")) }
                         }
                     }
                 }

@@ -1,13 +1,14 @@
 //! `oomph explain --json` of a device. What only a recording by `oomph run` tells is absent elsewhere.
 
 use oomph_diagnose::advice;
+use oomph_diagnose::cause::Cause;
 use oomph_diagnose::explain::{self as found, Explanation};
 use oomph_diagnose::fixes;
 use oomph_diagnose::moment;
-use oomph_diagnose::phases::Phase;
+use oomph_diagnose::phase::Phase;
 use oomph_diagnose::place as places;
 use oomph_diagnose::results::explain::DeviceResult;
-use oomph_diagnose::rules::{self, Cause};
+use oomph_diagnose::rules;
 use oomph_diagnose::steps;
 use oomph_trace::{Bytes, Sidecar};
 

@@ -1,6 +1,9 @@
 //! `oomph explain --json` of a log, a message, or a process that used no GPU.
 
-use oomph_diagnose::message::{self as read, Confidence, Log, Shape};
+use oomph_diagnose::advice::Advice;
+use oomph_diagnose::message::{self as read, Confidence, Log};
+use oomph_diagnose::phase::Phase;
+use oomph_diagnose::place::Line;
 use oomph_trace::{Bytes, Sidecar};
 
 use super::SCHEMA;
@@ -14,7 +17,7 @@ document! {
         /// Lines read.
         lines: u64 = log.extent.lines,
         /// The culprit first; empty where the text reports no failure.
-        ooms: Vec<MessageOom> = log.ooms.iter().map(oom).collect(),
+        ooms: Vec<MessageOom> = log.reports.iter().map(oom).collect(),
         /// Further stretches that may hold reports, after the first 256.
         unread: u64 = log.unread,
         /// Who wrote it, where that is a recording.
@@ -23,7 +26,7 @@ document! {
     }
 
     /// One report of memory that ran out. Sizes are as printed, null where they are not.
-    fn oom(oom: &read::Oom) -> MessageOom with (facts = &oom.facts) {
+    fn oom(oom: &read::Report) -> MessageOom with (facts = &oom.facts) {
         /// Who wrote it: `"pytorch"`, `"tensorflow"`, `"jax"`, `"vllm"`, `"llama.cpp"`, …
         framework: &'static str = oom.framework.name(),
         /// The culprit is the first failure, others follow from it; after a warning the program went on.
@@ -70,9 +73,9 @@ document! {
         /// What would tell, where the message does not.
         find_out: Option<&'static str> = oom.verdict.ask,
         /// The user's own deepest line.
-        place: Option<MessagePlace> = oom.place.as_ref().map(place),
+        place: Option<MessagePlace> = oom.place.as_ref().map(|found| place(&found.line, oom.phase)),
         /// A known shape of failure, in a sentence.
-        shape: Option<&'static str> = oom.shape.map(Shape::sentence),
+        shape: Option<&'static str> = oom.shape.map(|shape| shape.sentence),
         /// Changes; those that do not help come last.
         fixes: Vec<MessageFix> = oom.fixes.iter().map(fix).collect(),
         /// The message, cut to a line or two.
@@ -90,26 +93,26 @@ document! {
     }
 
     /// The line that a traceback names.
-    fn place(place: &read::Place) -> MessagePlace {
+    fn place(line: &Line, phase: Option<Phase>) -> MessagePlace {
         /// The file, as printed.
-        file: String = place.file.clone(),
+        file: String = line.file.clone(),
         /// Its number, where printed.
-        line: Option<u32> = (place.line > 0).then_some(place.line),
+        line: Option<u32> = (line.line > 0).then_some(line.line),
         /// The function.
-        function: String = place.function.clone(),
+        function: String = line.function.clone(),
         /// What the job was doing.
-        phase: Option<&'static str> = place.phase.map(read::Phase::name),
+        phase: Option<&'static str> = phase.map(Phase::name),
     }
 
     /// A change, and whether it helps.
-    fn fix(fix: &read::Fix) -> MessageFix {
+    fn fix(fix: &Advice) -> MessageFix {
         /// What to do.
-        title: String = fix.title.clone(),
+        title: String = fix.title.to_string(),
         /// Whether it helps here.
         helps: bool = fix.helps,
         /// How that is known.
         #[schemars(extend("enum" = ["computed", "known from practice"]))]
-        how: &'static str = fix.known.name(),
+        how: &'static str = fix.how.name(),
         /// Why it helps, or why not.
         why: String = fix.why.clone(),
     }

@@ -1,7 +1,7 @@
 //! `oomph plan --json`.
 
 use oomph_diagnose::classes::ByClass;
-use oomph_diagnose::phases::Phase;
+use oomph_diagnose::phase::Phase;
 use oomph_diagnose::results::plan::{PlanResult, PlannedAt, PlannedOption, PlannedVary};
 use oomph_trace::Bytes;
 use serde::Serializer;

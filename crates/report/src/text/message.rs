@@ -1,6 +1,6 @@
 //! `oomph explain` of a log or a pasted message, as text.
 
-use oomph_diagnose::message::{Log, Oom, Role};
+use oomph_diagnose::message::{self as read, Log, Role};
 use oomph_trace::Bytes;
 
 use super::report::{Colour, Report};
@@ -13,7 +13,7 @@ pub fn render(log: &Log, colour: Colour) -> String {
 }
 
 pub(super) fn report(log: &Log, colour: Colour) -> Report {
-    let Some((culprit, others)) = log.ooms.split_first() else {
+    let Some((culprit, others)) = log.reports.split_first() else {
         let mut report = Report::new(message::NONE, colour);
         let lines = counted(log.extent.lines, "line");
         report.say("Read", format!("{lines} read; none says that memory ran out"));
@@ -27,8 +27,8 @@ pub(super) fn report(log: &Log, colour: Colour) -> Report {
     report
 }
 
-fn verdict(report: &mut Report, oom: &Oom) {
-    report.say_all(oom.place.as_ref().map(|found| ("Where", place::in_traceback(found))));
+fn verdict(report: &mut Report, oom: &read::Report) {
+    report.say_all(place::in_traceback(oom).map(|line| ("Where", line)));
     report.say("Said", format!("line {}: {}", count(oom.line), oom.text));
     if let Some(writer) = oom.writer {
         let program = if oom.framework.is_pytorch() { "PyTorch " } else { "" };
@@ -37,12 +37,12 @@ fn verdict(report: &mut Report, oom: &Oom) {
     let verdict = &oom.verdict;
     report.say("Cause", format!("{}, {} confidence", message::cause(oom), verdict.confidence.name()));
     report.say_all(verdict.why.iter().map(|line| ("", line)));
-    report.say_all(oom.shape.map(|shape| ("Shape", shape.sentence())));
+    report.say_all(oom.shape.map(|shape| ("Shape", shape.sentence)));
     report.say_all(verdict.ask.map(|ask| ("Find out", ask)));
 }
 
 /// The numbers of the message, as far as it has them; with all of them the parts add up to the device.
-fn memory(report: &mut Report, oom: &Oom) {
+fn memory(report: &mut Report, oom: &read::Report) {
     let facts = &oom.facts;
     let outside =
         facts.outside().map(|outside| outside.saturating_sub(facts.other_process.unwrap_or_default()));
@@ -59,20 +59,20 @@ fn memory(report: &mut Report, oom: &Oom) {
     report.figures(breakdown::STATED, &rows);
 }
 
-fn fixes(report: &mut Report, oom: &Oom) {
+fn fixes(report: &mut Report, oom: &read::Report) {
     if oom.fixes.is_empty() {
         return;
     }
     report.gap();
     report.heading(message::FIXES);
     for (rank, fix) in message::fixes(oom) {
-        let text = format!("{} ({}): {}", fix.title, fix.known.name(), fix.why);
+        let text = format!("{} ({}): {}", fix.title, fix.how.name(), fix.why);
         report.say(&known(rank, "not"), text);
     }
 }
 
 /// What came after the first failure.
-fn follow(report: &mut Report, others: &[Oom]) {
+fn follow(report: &mut Report, others: &[read::Report]) {
     let failures = others.iter().filter(|oom| oom.role == Role::Follows).count();
     let warnings = others.iter().filter(|oom| oom.role == Role::Warning).count();
     if failures > 0 {

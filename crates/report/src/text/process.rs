@@ -15,7 +15,7 @@ const LONGEST: usize = 400;
 /// The whole report.
 pub fn render(result: &ProcessResult, colour: Colour) -> String {
     let sidecar = &result.sidecar;
-    let mut report = match result.log.as_ref().filter(|log| !log.ooms.is_empty()) {
+    let mut report = match result.log.as_ref().filter(|log| !log.reports.is_empty()) {
         Some(log) => {
             let mut report = message::report(log, colour);
             report.gap();

@@ -1,7 +1,7 @@
 //! Documents of the verbs that have no expected files: made-up results, printed.
 
 use oomph_diagnose::classes::Class;
-use oomph_diagnose::phases::Phase;
+use oomph_diagnose::phase::Phase;
 use oomph_diagnose::results::explain::Explained;
 use oomph_diagnose::results::plan::{
     How, PlanResult, PlannedAt, PlannedCard, PlannedOption, PlannedPeaks, PlannedVary,

@@ -1,0 +1,67 @@
+//! Whose a frame is, told by its file: the one list, for recorded stacks and for tracebacks.
+
+/// Who wrote the code of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The user.
+    User,
+    /// An installed package, the standard library, or generated code.
+    Library,
+    /// The packages that record and that plan, in either of their homes.
+    Recorder,
+    /// C++ (`stacks="all"`): there is no file that a user could open.
+    Native,
+}
+
+/// Who wrote this file, with slashes of either kind.
+pub(crate) fn owner(file: &str) -> Owner {
+    let file = file.replace('\\', "/");
+    let has = |parts: &[&str]| parts.iter().any(|part| file.contains(part));
+    if file.is_empty() || file == "??" || NATIVE.iter().any(|end| file.ends_with(end)) {
+        Owner::Native
+    } else if has(RECORDER) {
+        Owner::Recorder
+    } else if has(LIBRARY) || file.starts_with("torch/") || is_generated(&file) {
+        Owner::Library
+    } else {
+        Owner::User
+    }
+}
+
+const NATIVE: &[&str] = &[".cpp", ".cc", ".h", ".cu", ".so", ".c"];
+const RECORDER: &[&str] = &["/_oomph_recorder/", "/oomph/_recorder/", "/_oomph_plan/", "/oomph/_plan/"];
+const LIBRARY: &[&str] =
+    &["site-packages/", "dist-packages/", "/lib/python", "/torch/_", "/runpy.py", "/importlib/"];
+
+/// `<frozen importlib>`, `<string>`; a notebook's cell has such a name too, but it is the user's.
+fn is_generated(file: &str) -> bool {
+    file.starts_with('<') && !file.starts_with("<ipython-input")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_tells_who_wrote_it() {
+        for (file, expected) in [
+            ("train.py", Owner::User),
+            ("C:\\jobs\\train.py", Owner::User),
+            ("<ipython-input-3-abc>", Owner::User),
+            ("Cell In[3]", Owner::User),
+            ("/venv/lib/python3.11/site-packages/torch/optim/adam.py", Owner::Library),
+            ("C:\\venv\\Lib\\site-packages\\torch\\optim\\adam.py", Owner::Library),
+            ("/usr/lib/python3/dist-packages/numpy/core.py", Owner::Library),
+            ("/usr/lib/python3.11/threading.py", Owner::Library),
+            ("<frozen importlib._bootstrap>", Owner::Library),
+            ("torch/_tensor.py", Owner::Library),
+            ("/run/_oomph_recorder/marks.py", Owner::Recorder),
+            ("C:\\venv\\Lib\\site-packages\\oomph\\_recorder\\marks.py", Owner::Recorder),
+            ("aten/src/ATen/native/Linear.cpp", Owner::Native),
+            ("??", Owner::Native),
+            ("", Owner::Native),
+        ] {
+            assert_eq!(owner(file), expected, "{file}");
+        }
+    }
+}
