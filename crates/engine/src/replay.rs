@@ -166,8 +166,10 @@ impl<'a, D: Device> Run<'a, D> {
 
     /// Runs what is left.
     pub fn run_to_end(&mut self, on_failure: OnFailure) {
-        while let Some((_, effect)) = self.step() {
-            if matches!(effect, Effect::Failed(_)) && (on_failure == OnFailure::Stop || self.died.is_some()) {
+        while let Some(op) = self.peek() {
+            self.next += 1;
+            let failed = matches!(self.apply(op), Effect::Failed(_));
+            if failed && (on_failure == OnFailure::Stop || self.died.is_some()) {
                 return;
             }
         }
@@ -255,11 +257,16 @@ impl<'a, D: Device> Run<'a, D> {
                     self.pending.remove(&id);
                 }
             }
-            OpKind::EmptyCache => self.torch.empty_cache(),
             OpKind::Abandon(owner) => self.torch.abandon(owner),
-            OpKind::EmptyPool(owner) => self.torch.empty_pool(owner),
+            OpKind::EmptyCache => {
+                self.torch.empty_cache();
+                self.forget_completed();
+            }
+            OpKind::EmptyPool(owner) => {
+                self.torch.empty_pool(owner);
+                self.forget_completed();
+            }
         }
-        self.forget_completed();
         Effect::Other
     }
 

@@ -21,12 +21,14 @@ impl Program {
         let held = Holdings::before(trace, &ownership);
         let (groups, limit) = groups::read(source, held.total());
         let streams = streams(&held, trace);
+        let count = |action| trace.events.iter().filter(|event| event.action == action).count();
+        let (requests, frees) = (count(Action::Alloc), count(Action::FreeRequested));
         let mut builder = Builder {
             trace,
             ownership: &ownership,
             streams: &streams,
-            ops: Vec::with_capacity(trace.events.len() * 2 / 3),
-            allocations: Vec::with_capacity(trace.events.len() / 3),
+            ops: Vec::with_capacity(requests + frees),
+            allocations: Vec::with_capacity(requests + requests / 16),
             failures: Vec::new(),
             live: FxHashMap::default(),
             pending: FxHashMap::default(),

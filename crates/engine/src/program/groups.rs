@@ -108,7 +108,9 @@ fn find(source: &Source<'_>, held_before: Bytes) -> Vec<Group> {
     let mut open: Option<Group> = None;
     for (index, event) in events.iter().enumerate() {
         if !event.action.is_driver_call() {
-            groups.extend(open.take().map(|group| Group { end: index, ..group }));
+            if let Some(group) = open.take() {
+                groups.push(Group { end: index, ..group });
+            }
             continue;
         }
         let shrinks = shrinks(event.action);

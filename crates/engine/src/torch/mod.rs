@@ -271,6 +271,7 @@ impl<D: Device> Torch<D> {
     }
 
     /// The free blocks of `segment`'s owner, class and stream.
+    #[inline]
     fn shelf_of(&mut self, segment: &Segment) -> &mut Shelf {
         self.owners[usize::from(segment.owner.0)].pool(segment.small).shelf(segment.stream)
     }

@@ -246,9 +246,9 @@ impl Options {
 
     /// Whether `max_split_size_mb` keeps a free block of `block` bytes from serving a request for a block of `size`.
     pub(super) fn refuses(&self, size: Bytes, block: Bytes) -> bool {
-        let rounding = self.max_non_split_rounding.unwrap_or(self.large_segment_size);
+        let rounding = || self.max_non_split_rounding.unwrap_or(self.large_segment_size);
         self.max_split_size
-            .is_some_and(|max| if size < max { block >= max } else { block >= size + rounding })
+            .is_some_and(|max| if size < max { block >= max } else { block >= size + rounding() })
     }
 }
 

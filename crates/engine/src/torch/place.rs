@@ -92,45 +92,46 @@ impl<D: Device> Torch<D> {
     pub(super) fn merge_neighbours(&mut self, block: BlockId) {
         let Block { prev, next, state, .. } = self.blocks[block];
         if let Some(prev) = prev.filter(|id| self.blocks[*id].state == state) {
-            let gone = self.absorb(block, prev);
-            self.blocks[block].addr = gone.addr;
-            self.link(gone.prev, Some(block));
+            self.remove_from_set(prev);
+            let gone = self.blocks[prev];
+            let entry = &mut self.blocks[block];
+            entry.addr = gone.addr;
+            entry.size += gone.size;
+            entry.prev = gone.prev;
+            if let Some(below) = gone.prev {
+                self.blocks[below].next = Some(block);
+            }
+            self.blocks.remove(prev);
         }
         if let Some(next) = next.filter(|id| self.blocks[*id].state == state) {
-            let gone = self.absorb(block, next);
-            self.link(Some(block), gone.next);
+            self.remove_from_set(next);
+            let gone = self.blocks[next];
+            let entry = &mut self.blocks[block];
+            entry.size += gone.size;
+            entry.next = gone.next;
+            if let Some(above) = gone.next {
+                self.blocks[above].prev = Some(block);
+            }
+            self.blocks.remove(next);
         }
-    }
-
-    fn absorb(&mut self, block: BlockId, neighbour: BlockId) -> Block {
-        self.remove_from_set(neighbour);
-        let gone = self.blocks[neighbour];
-        self.blocks[block].size += gone.size;
-        self.blocks.remove(neighbour);
-        gone
     }
 
     /// Makes `block` and links it between two neighbours.
+    #[inline]
     pub(super) fn insert_between(
         &mut self,
         prev: Option<BlockId>,
         next: Option<BlockId>,
         block: Block,
     ) -> BlockId {
-        let id = self.blocks.add(block);
-        self.link(prev, Some(id));
-        self.link(Some(id), next);
+        let id = self.blocks.add(Block { prev, next, ..block });
+        if let Some(prev) = prev {
+            self.blocks[prev].next = Some(id);
+        }
+        if let Some(next) = next {
+            self.blocks[next].prev = Some(id);
+        }
         id
-    }
-
-    /// Makes two blocks neighbours.
-    fn link(&mut self, below: Option<BlockId>, above: Option<BlockId>) {
-        if let Some(below) = below {
-            self.blocks[below].next = above;
-        }
-        if let Some(above) = above {
-            self.blocks[above].prev = below;
-        }
     }
 
     pub(super) fn insert_free(&mut self, id: BlockId) {
