@@ -28,7 +28,7 @@ pub(crate) fn results<T, D: json::Serialize>(
     text: impl Fn(&T, Colour) -> String,
 ) -> Result<()> {
     let shown = if common.json {
-        json::document(results.iter().map(json).collect())
+        json::document(results.iter().map(json))
     } else {
         let colour = colour(common);
         results.iter().map(|result| text(result, colour)).collect::<Vec<String>>().join("\n")

@@ -46,5 +46,5 @@ pub(crate) fn plan(
     };
     let plan = py.detach(|| cores::with_own_threads(|| planner::plan(&request, &|_| ())).flatten());
     let plan = plan.map_err(|error| raised(&error))?;
-    Ok(json::document(plan.results.iter().map(json::plan).collect()))
+    Ok(json::document(plan.results.iter().map(json::plan)))
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Plan, common: &Common) -> Result<ExitCode> {
     }
     let colour = output::colour(common);
     let text = match (common.json, plan.results.as_slice()) {
-        (true, results) => json::document(results.iter().map(json::plan).collect()),
+        (true, results) => json::document(results.iter().map(json::plan)),
         (false, [one]) => text::plan::render(one, colour),
         (false, several) => text::plan::cards(several, colour),
     };

@@ -42,20 +42,20 @@ pub enum Explained {
     /// Of a device.
     Device(Box<Explain>),
     /// Of a log, a message, or a process that used no GPU.
-    Message(Message),
+    Message(Box<Message>),
 }
 
 /// `oomph explain --json`: everything explained.
 pub fn files(files: &[FileResult]) -> String {
-    document(files.iter().flat_map(|file| &file.results).map(explained).collect())
+    document(files.iter().flat_map(|file| &file.results).map(explained))
 }
 
 /// One thing explained.
 pub fn explained(result: &Found) -> Explained {
     match result {
         Found::Device(result) => Explained::Device(Box::new(explain(result))),
-        Found::Process(result) => Explained::Message(process(result)),
-        Found::Text(log) => Explained::Message(message(log, None)),
+        Found::Process(result) => Explained::Message(Box::new(process(result))),
+        Found::Text(log) => Explained::Message(Box::new(message(log, None))),
     }
 }
 
@@ -65,8 +65,8 @@ pub fn process(result: &ProcessResult) -> Message {
 }
 
 /// Devices' results as one document: the object itself for one device, a list for several.
-pub fn document(results: Vec<impl Serialize>) -> String {
-    match results.as_slice() {
+pub fn document(results: impl IntoIterator<Item = impl Serialize>) -> String {
+    match results.into_iter().collect::<Vec<_>>().as_slice() {
         [one] => printed(one),
         several => printed(&several),
     }

@@ -28,7 +28,7 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
     let all: Vec<&rules::RuleInfo> = rules::all().iter().collect();
     let mut documents = vec![
         ("explain", explained),
-        ("plan", json::document(plans.iter().map(json::plan).collect())),
+        ("plan", json::document(plans.iter().map(json::plan))),
         ("plan", json::document(vec![json::plan(&plans[0])])),
         ("rule", json::rules(&all)),
         ("dump", json::dump(&["main.pickle".to_owned()])),
