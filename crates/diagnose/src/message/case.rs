@@ -16,8 +16,8 @@ use std::fmt::Write as _;
 
 use oomph_trace::Bytes;
 
-use super::facts::Framework;
 use super::find::Message;
+use super::framework::Framework;
 use super::tables::{Kind, Shape};
 use super::traceback::Frame;
 use super::{size, text};

@@ -2,8 +2,6 @@
 
 use oomph_trace::Bytes;
 
-use super::tables::PROGRAMS;
-
 /// The numbers of a message; `None` where it does not print one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -103,21 +101,4 @@ pub struct Process {
     /// Whether it is the one that wrote the message. In a container a process does not know its own id on the host
     /// and lists itself like any other.
     pub is_this: bool,
-}
-
-/// Who wrote the message, by the name that its row in the table of signs gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Framework(pub(super) &'static str);
-
-impl Framework {
-    /// Its name in output.
-    pub const fn name(self) -> &'static str {
-        self.0
-    }
-
-    /// Whether PyTorch's allocator is underneath.
-    pub fn is_pytorch(self) -> bool {
-        matches!(self.0, "pytorch" | "pytorch-xpu" | "pytorch-npu")
-            || PROGRAMS.iter().any(|program| program.framework == self)
-    }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::facts::{Facts, Framework};
+use super::facts::Facts;
+use super::framework::Framework;
 use super::tables::{Kind, SIGNS, Sign};
 use super::text::{Text, around, find};
 use super::{pattern, processes};

@@ -11,21 +11,22 @@
 //! assert_eq!(read.reports[0].verdict.cause.name(), "capacity");
 //! ```
 
+mod framework;
+mod facts;
+mod size;
+mod text;
+mod pattern;
+mod processes;
+mod verdict;
+mod tables;
+mod find;
+mod traceback;
 mod case;
 mod clean;
 mod distinct;
 mod exception;
-mod facts;
-mod find;
-mod pattern;
-mod processes;
 mod report;
 mod scan;
-mod size;
-mod tables;
-mod text;
-mod traceback;
-mod verdict;
 
 use std::io::{self, BufRead};
 
@@ -34,7 +35,8 @@ use crate::phase::Phase;
 use crate::place::Place;
 
 pub use exception::{is_out_of_memory, noted_out_of_memory};
-pub use facts::{Facts, Framework, Process};
+pub use facts::{Facts, Process};
+pub use framework::Framework;
 pub use scan::Extent;
 pub use tables::Shape;
 pub use verdict::{Confidence, Verdict};

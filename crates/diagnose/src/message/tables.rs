@@ -1,7 +1,7 @@
 //! The tables that are kept as data. `build.rs` makes constants of the files in `signs/` and `tables/`: a row there is
 //! a value of one of these types, a column is a field, and an empty cell is as in `EMPTY`.
 
-use super::facts::Framework;
+use super::framework::Framework;
 use super::verdict::Confidence;
 use crate::advice::Basis;
 use crate::cause::Cause;
@@ -162,3 +162,11 @@ pub(super) struct Program {
 }
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+
+impl Framework {
+    /// Whether PyTorch's allocator is underneath.
+    pub fn is_pytorch(self) -> bool {
+        matches!(self.0, "pytorch" | "pytorch-xpu" | "pytorch-npu")
+            || PROGRAMS.iter().any(|program| program.framework == self)
+    }
+}
