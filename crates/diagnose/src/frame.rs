@@ -17,7 +17,7 @@ pub(crate) enum Owner {
 pub(crate) fn owner(file: &str) -> Owner {
     let file = file.replace('\\', "/");
     let has = |parts: &[&str]| parts.iter().any(|part| file.contains(part));
-    if file.is_empty() || file == "??" || NATIVE.iter().any(|end| file.ends_with(end)) {
+    if file == "??" || NATIVE.iter().any(|end| file.ends_with(end)) {
         Owner::Native
     } else if has(RECORDER) {
         Owner::Recorder
@@ -59,7 +59,8 @@ mod tests {
             ("C:\\venv\\Lib\\site-packages\\oomph\\_recorder\\marks.py", Owner::Recorder),
             ("aten/src/ATen/native/Linear.cpp", Owner::Native),
             ("??", Owner::Native),
-            ("", Owner::Native),
+            // A notebook's cell whose name a page took for markup.
+            ("", Owner::User),
         ] {
             assert_eq!(owner(file), expected, "{file}");
         }

@@ -123,7 +123,8 @@ pub fn place(snapshot: &Snapshot, stack: StackId) -> Option<Place> {
 pub(crate) fn place_of(snapshot: &Snapshot, frames: &[FrameId]) -> Option<Place> {
     let shown =
         |frame: &Frame| (snapshot.texts.get(frame.file), frame.line, snapshot.texts.get(frame.function));
-    named(frames.iter().map(|id| shown(snapshot.stacks.frame(*id))))
+    let frames = frames.iter().map(|id| shown(snapshot.stacks.frame(*id)));
+    named(frames.filter(|(file, ..)| !file.is_empty()))
 }
 
 /// The place that frames show which the recorder walked itself.

@@ -91,6 +91,16 @@ fn notebooks_lead_to_the_cell() {
 }
 
 #[test]
+fn a_cell_whose_name_was_lost_is_the_users() {
+    check(
+        &format!(
+            "Traceback (most recent call last):\nFile \"\", line 7, in crop\n    y = pad(x)\nFile \"/usr/lib/python3/dist-packages/pad.py\", line 3, in pad\n    return x\n{OOM}\n"
+        ),
+        ":7 crop - -",
+    );
+}
+
+#[test]
 fn a_retry_inside_the_handler_is_seen() {
     check(
         &format!("Traceback (most recent call last):\n  File \"a.py\", line 1, in step\n    model(x)\n{OOM}\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"a.py\", line 9, in step\n    model(x[:4])\n{OOM}\n").replacen("2.00 GiB", "4.00 GiB", 1),
