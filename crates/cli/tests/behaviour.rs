@@ -68,7 +68,7 @@ fn a_bad_input_is_one_line_and_exit_code_1() {
     for (path, part) in [
         (&empty, "is empty"),
         (&code, "asks to run code"),
-        (&number, "no memory snapshot"),
+        (&number, "not a memory snapshot"),
         (&nothing, "holds no memory and no events"),
     ] {
         let output = run(&["replay", path]);
