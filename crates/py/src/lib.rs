@@ -50,6 +50,7 @@ fn format_size(amount: i64) -> String {
 }
 
 /// Whether an exception of these classes, its own first, with this text reports that memory ran out.
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives lists by value")]
 #[pyfunction]
 #[pyo3(signature = (classes, text, /))]
 fn is_out_of_memory(classes: Vec<String>, text: &str) -> bool {

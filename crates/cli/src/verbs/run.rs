@@ -67,7 +67,7 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
     match result.map(|result| result.end) {
         Some(RunEnd::GpuDeath(death)) if configuration.retry.unwrap_or(false) => {
             let settings = death.helping_settings();
-            retry(&mut signals, job, settings, ended, &had, common)
+            retry(&mut signals, job, settings.as_deref(), ended, &had, common)
         }
         _ => Ok(ended),
     }
@@ -123,12 +123,12 @@ fn show(result: &RunResult, common: &Common) -> Result<(), Refusal> {
 fn retry(
     signals: &mut Signals,
     mut job: Job,
-    settings: Option<String>,
+    settings: Option<&str>,
     ended: Ended,
     had: &str,
     common: &Common,
 ) -> Result<Ended, Refusal> {
-    let Some(fix) = &settings else {
+    let Some(fix) = settings else {
         output::complain("oomph: not run again: no setting is known to help");
         return Ok(ended);
     };
@@ -136,7 +136,7 @@ fn retry(
         output::complain("oomph: not run again: its standard input was a pipe or a file, and is used up");
         return Ok(ended);
     }
-    let Ok(settings) = Settings::checked(std::slice::from_ref(fix), had) else { return Ok(ended) };
+    let Ok(settings) = Settings::checked(&[fix.to_owned()], had) else { return Ok(ended) };
     job.settings = job.settings.with(&settings);
     output::complain(&format!("oomph: running once more with {fix}"));
     Ok(recorded(signals, &job, had, common)?.0)
