@@ -2,7 +2,7 @@
 
 use oomph_trace::sidecar::Exception;
 
-use super::{Role, read};
+use super::{Report, Role, read};
 
 /// Classes that say so by their name, whatever their text.
 const CLASSES: [&str; 3] = ["MemoryError", "OutOfMemoryError", "ResourceExhaustedError"];
@@ -24,9 +24,14 @@ pub fn noted_out_of_memory(exception: &Exception) -> bool {
         || reports(traceback)
 }
 
+/// Whose messages say that a process was killed: an exception that quotes one is about another process.
+const TELL_OF_A_KILL: [&str; 5] = ["kubernetes", "linux-oom-killer", "pytorch-dataloader", "slurm", "system"];
+
 fn reports(text: &str) -> bool {
+    let counts =
+        |report: &Report| report.role != Role::Warning && !TELL_OF_A_KILL.contains(&report.framework.name());
     // Reading from memory does not fail.
-    read(text.as_bytes()).is_ok_and(|log| log.reports.iter().any(|oom| oom.role != Role::Warning))
+    read(text.as_bytes()).is_ok_and(|log| log.reports.iter().any(counts))
 }
 
 #[cfg(test)]
@@ -36,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_class_or_the_text_says_that_memory_ran_out() {
-        let cases: [(&[&str], &str, bool); 9] = [
+        let cases: [(&[&str], &str, bool); 10] = [
             (
                 &["torch.OutOfMemoryError", "RuntimeError"],
                 "CUDA out of memory. Tried to allocate 2.00 GiB",
@@ -56,6 +61,7 @@ mod tests {
                 true,
             ),
             (&["RuntimeError"], "shape mismatch", false),
+            (&["RuntimeError"], "DataLoader worker (pid 7) is killed by signal: Bus error.", false),
             (&["KeyError", "LookupError"], "'CUDA out of memory'", false),
             (&[], "", false),
         ];
