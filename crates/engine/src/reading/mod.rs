@@ -13,7 +13,7 @@ use crate::replay::Setup;
 /// Events replayed in all to find a better reading of one recording.
 const REVISED_EVENTS: usize = 8_000_000;
 
-/// How the limit of a [`Reading`] was found.
+/// How the limit of a reading was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LimitSource {
     /// Nothing was refused, so nothing is known of one.

@@ -69,7 +69,7 @@ impl Divisions {
     }
 }
 
-/// As [`Divisions::parse`] reads it, in as few entries as can be.
+/// As `Divisions::parse` reads it, in as few entries as can be.
 impl fmt::Display for Divisions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slots = &self.0;
