@@ -79,7 +79,7 @@ def plan(
     changes: bool = False,
 ) -> str:
     """The document of `oomph plan --json` for one card. `words` are a script and its arguments, or `-c` and code;
-    `library` is the phantom's; `changes`: try changes where it does not fit."""
+    `library` is the package's phantom; `changes`: try changes where it does not fit."""
 
 def read_status() -> Status:
     """Asks the machine."""

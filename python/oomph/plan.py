@@ -18,6 +18,10 @@ from oomph import _oomph
 from oomph._oomph import OomphError, format_size
 
 
+# The phantom GPU of this package.
+_LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "liboomph_phantom.so")
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """The answer for one card; `data` has all that `oomph plan --json` says."""
@@ -63,14 +67,8 @@ def plan(what: str | os.PathLike[str] | Callable[[], object], *args: str, gpu: s
     words = [*_target(what), *args]
     if callable(what) and args:
         raise TypeError("oomph.plan: arguments are for scripts; a function is called without any")
-    document = _oomph.plan(words, gpu=gpu, python=sys.executable, library=_library(), changes=options)
+    document = _oomph.plan(words, gpu=gpu, python=sys.executable, library=_LIBRARY, changes=options)
     return Plan(json.loads(document))
-
-
-def _library() -> str:
-    """The phantom GPU, installed beside this file unless a variable names another."""
-    named = os.environ.get("OOMPH_PHANTOM_LIB")
-    return named or os.path.join(os.path.dirname(os.path.abspath(__file__)), "liboomph_phantom.so")
 
 
 def _target(what: str | os.PathLike[str] | Callable[[], object]) -> list[str]:

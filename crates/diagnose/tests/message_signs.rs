@@ -1,5 +1,7 @@
 //! The table of signs: every row's examples are read as the row says, and no pattern goes without an example.
 
+mod numbers;
+
 use std::fs;
 use std::path::Path;
 
@@ -34,23 +36,10 @@ fn examples(row: &Table) -> Vec<(String, String)> {
 
 /// `framework cause confidence tried=… total=…, versions`: the numbers that are there.
 fn shown(report: &Report) -> String {
-    let facts = &report.facts;
-    let numbers = [
-        ("tried", facts.tried),
-        ("total", facts.total),
-        ("allocated", facts.allocated),
-        ("reserved", facts.reserved),
-        ("free", facts.free),
-        ("other", facts.other_process),
-        ("allowed", facts.allowed),
-        ("private", facts.private_pools),
-    ];
-    let numbers =
-        numbers.iter().filter_map(|(name, bytes)| bytes.map(|bytes| format!(" {name}={}", bytes.0)));
     let versions = report.writer.map_or_else(String::new, |versions| format!(", {versions}"));
     let verdict = &report.verdict;
     let (cause, confidence) = (verdict.cause.name(), verdict.confidence.name());
-    format!("{} {cause} {confidence}{}{versions}", report.framework.name(), numbers.collect::<String>())
+    format!("{} {cause} {confidence}{}{versions}", report.framework.name(), numbers::shown(&report.facts))
 }
 
 #[test]

@@ -1,23 +1,12 @@
 //! Wordings, wrappings and prefixes beyond the labelled messages: what is read from each, in one line.
 
+mod numbers;
+
 use oomph_diagnose::message::{Report, read};
 
 /// `framework cause tried= total= …`, the numbers that are there.
 fn shown(oom: &Report) -> String {
-    let facts = &oom.facts;
-    let numbers = [
-        ("tried", facts.tried),
-        ("total", facts.total),
-        ("allocated", facts.allocated),
-        ("reserved", facts.reserved),
-        ("free", facts.free),
-        ("other", facts.other_process),
-        ("allowed", facts.allowed),
-        ("private", facts.private_pools),
-    ];
-    let numbers =
-        numbers.iter().filter_map(|(name, bytes)| bytes.map(|bytes| format!(" {name}={}", bytes.0)));
-    format!("{} {}{}", oom.framework.name(), oom.verdict.cause.name(), numbers.collect::<String>())
+    format!("{} {}{}", oom.framework.name(), oom.verdict.cause.name(), numbers::shown(&oom.facts))
 }
 
 fn check(text: &str, expected: &[&str]) {

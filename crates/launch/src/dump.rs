@@ -79,12 +79,11 @@ fn listeners_at(pid: i32) -> Result<Vec<Listener>> {
     if let Some(run) = own.clone().filter(|_| listens(pid)) {
         return Ok(vec![Listener { pid, run }]);
     }
-    let below = descendants(pid);
-    let in_run = own.is_some() || below.iter().any(|pid| run_of(*pid).is_some());
-    // Somebody who does not listen would die of the signal.
-    let listeners = below.into_iter().filter(|pid| listens(*pid));
-    let listeners: Vec<Listener> =
-        listeners.filter_map(|pid| Some(Listener { pid, run: run_of(pid)? })).collect();
+    let below = descendants(pid).into_iter().filter_map(|pid| Some(Listener { pid, run: run_of(pid)? }));
+    let mut listeners: Vec<Listener> = below.collect();
+    let in_run = own.is_some() || !listeners.is_empty();
+    // A process that does not listen would die of the signal.
+    listeners.retain(|process| listens(process.pid));
     if listeners.is_empty() {
         let why = if in_run {
             "belongs to a run, but no Python in it listens"

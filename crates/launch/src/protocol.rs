@@ -27,8 +27,7 @@ pub(crate) fn variables(folder: &Path, hook: &Path) -> [(&'static str, OsString)
 /// The hook's folder in front of what was there.
 fn python_path(hook: &Path, had: Option<OsString>) -> OsString {
     let had = had.unwrap_or_default();
-    let is_first = std::env::split_paths(&had).next().as_deref() == Some(hook);
-    if is_first && !had.is_empty() {
+    if std::env::split_paths(&had).next().as_deref() == Some(hook) {
         return had;
     }
     let mut path = hook.as_os_str().to_owned();

@@ -2,11 +2,12 @@
 
 use anyhow::{Context, Result};
 use oomph_diagnose::tune::{Candidate, Search};
+use oomph_engine::torch::options::Options;
 use rayon::prelude::*;
 
-/// Every setting worth a try, with the smallest limit of each.
-pub fn evaluate(search: &Search<'_>) -> Vec<Candidate> {
-    search.candidates().par_iter().with_max_len(1).map(|options| search.evaluate(options)).collect()
+/// Every setting, with the smallest limit of each.
+pub fn evaluate(search: &Search<'_>, settings: &[Options]) -> Vec<Candidate> {
+    settings.par_iter().with_max_len(1).map(|options| search.evaluate(options)).collect()
 }
 
 /// The few that most often help, under the limit only.

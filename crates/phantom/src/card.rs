@@ -8,43 +8,32 @@ use oomph_trace::phantom::{PhantomCard, VARIABLE};
 /// oomph itself failed; the program has not run.
 const OURS: i32 = 125;
 
-/// What follows from a card's capability.
-pub(crate) trait Architecture {
-    /// The architecture of the kernels that it runs: of those that PyTorch is built for, the nearest below its own. A
-    /// library that is told another one refuses to work.
-    fn architecture(&self) -> i32;
-
-    /// Threads that fit on one multiprocessor.
-    fn threads_per_processor(&self) -> i32;
-
-    /// Bytes of shared memory on one multiprocessor.
-    fn shared_per_processor(&self) -> i32;
+/// The architecture of the kernels that a card runs: of those that PyTorch is built for, the nearest below its own. A
+/// library that is told another one refuses to work.
+pub(crate) fn architecture(card: &PhantomCard) -> i32 {
+    let own = 10 * i32::from(card.capability.0) + i32::from(card.capability.1);
+    [120, 100, 90, 86, 80, 75, 70, 60].into_iter().find(|built| *built <= own).unwrap_or(50)
 }
 
-impl Architecture for PhantomCard {
-    fn architecture(&self) -> i32 {
-        let own = 10 * i32::from(self.capability.0) + i32::from(self.capability.1);
-        [120, 100, 90, 86, 80, 75, 70, 60].into_iter().find(|built| *built <= own).unwrap_or(50)
+/// Threads that fit on one multiprocessor.
+pub(crate) fn threads_per_processor(card: &PhantomCard) -> i32 {
+    match card.capability {
+        (7, 5) => 1024,
+        (8, 6 | 9) | (12, _) => 1536,
+        _ => 2048,
     }
+}
 
-    fn threads_per_processor(&self) -> i32 {
-        match self.capability {
-            (7, 5) => 1024,
-            (8, 6 | 9) | (12, _) => 1536,
-            _ => 2048,
-        }
-    }
-
-    fn shared_per_processor(&self) -> i32 {
-        let kib = match self.capability {
-            (6, _) | (7, 5) => 64,
-            (7, _) => 96,
-            (8, 6 | 9) | (12, _) => 100,
-            (8, _) => 164,
-            _ => 228,
-        };
-        kib << 10
-    }
+/// Bytes of shared memory on one multiprocessor.
+pub(crate) fn shared_per_processor(card: &PhantomCard) -> i32 {
+    let kib = match card.capability {
+        (6, _) | (7, 5) => 64,
+        (7, _) => 96,
+        (8, 6 | 9) | (12, _) => 100,
+        (8, _) => 164,
+        _ => 228,
+    };
+    kib << 10
 }
 
 /// The card of this process; it does not change. A description that cannot be read ends the process: going on would be a
@@ -66,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_nearest_architecture_below_is_run() {
-        let built = |capability| PhantomCard { capability, ..PhantomCard::default() }.architecture();
+        let built = |capability| architecture(&PhantomCard { capability, ..PhantomCard::default() });
         assert_eq!([(7, 5), (8, 9), (9, 0), (10, 3), (12, 0)].map(built), [75, 86, 90, 100, 120]);
     }
 }

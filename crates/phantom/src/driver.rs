@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 
 use crate::answer::{answer, put};
-use crate::card::{Architecture, card};
+use crate::card::{card, shared_per_processor, threads_per_processor};
 use crate::code::{self, Code, NOT_SUPPORTED, SUCCESS};
 use crate::memory;
 use crate::real::{version, write_text};
@@ -24,12 +24,12 @@ pub(crate) fn attribute(number: c_int) -> c_int {
         12 => 65_536,
         16 => card.multiprocessors.cast_signed(),
         // Threads and shared memory of a multiprocessor.
-        39 => card.threads_per_processor(),
+        39 => threads_per_processor(card),
         75 => card.capability.0.into(),
         76 => card.capability.1.into(),
-        81 => card.shared_per_processor(),
+        81 => shared_per_processor(card),
         82 => 65_536,
-        97 => card.shared_per_processor() - 1024,
+        97 => shared_per_processor(card) - 1024,
         _ => 0,
     }
 }

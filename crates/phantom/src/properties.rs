@@ -2,7 +2,7 @@
 
 use oomph_trace::phantom::PhantomCard;
 
-use crate::card::Architecture;
+use crate::card::{shared_per_processor, threads_per_processor};
 
 /// A version of CUDA, by its layout of the structure. CUDA 13 dropped clock rates and modes.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(crate) enum Cuda {
 /// The card as CUDA describes it.
 pub(crate) fn describe(card: &PhantomCard, cuda: Cuda) -> Vec<u8> {
     let (major, minor) = (card.capability.0.into(), card.capability.1.into());
-    let shared = card.shared_per_processor() as u64;
+    let shared = shared_per_processor(card) as u64;
     // Where each field begins in CUDA 12 and in CUDA 13, how many bytes each of its values has, and the values. The
     // fields that programs do not look at are zero.
     let fields: [(&str, [usize; 2], usize, &[u64]); 20] = [
@@ -32,7 +32,7 @@ pub(crate) fn describe(card: &PhantomCard, cuda: Cuda) -> Vec<u8> {
         ("multiProcessorCount", [388, 384], 4, &[card.multiprocessors.into()]),
         ("unifiedAddressing", [604, 588], 4, &[1]),
         ("l2CacheSize", [616, 596], 4, &[50 << 20]),
-        ("maxThreadsPerMultiProcessor", [624, 604], 4, &[card.threads_per_processor() as u64]),
+        ("maxThreadsPerMultiProcessor", [624, 604], 4, &[threads_per_processor(card) as u64]),
         ("sharedMemPerMultiprocessor", [640, 624], 8, &[shared]),
         ("regsPerMultiprocessor", [648, 632], 4, &[65_536]),
         ("cooperativeLaunch", [688, 668], 4, &[1]),

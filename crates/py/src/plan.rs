@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use crate::raised;
 
 /// The document of `oomph plan --json` for one card. `words` are a script and its arguments, or `-c` and code; `library`
-/// is the phantom's; `changes`: try changes where it does not fit.
+/// is the package's phantom; `changes`: try changes where it does not fit.
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives lists by value")]
 #[pyfunction]
 #[pyo3(signature = (words, *, gpu, python, library, changes = false))]

@@ -20,8 +20,9 @@ pub(crate) fn run(args: &Tune, common: &Common) -> Result<()> {
         );
     }
     let evaluate = |search: &Search<'_>| {
-        output::remark(common, &format!("oomph: replaying {} settings", search.candidates().len()));
-        cores::evaluate(search)
+        let settings = search.candidates();
+        output::remark(common, &format!("oomph: replaying {} settings", settings.len()));
+        cores::evaluate(search, &settings)
     };
     let results: Vec<TuneResult> = recordings
         .into_iter()

@@ -3,16 +3,17 @@
 use oomph_diagnose::class_curves::{self, ClassCurves};
 use oomph_diagnose::explain::explain;
 use oomph_diagnose::phases::Phases;
-use oomph_diagnose::place::{Place, Places};
+use oomph_diagnose::place::{Line, Place, Places, place_seen};
 use oomph_diagnose::results::plan::{ALIKE, PlanResult, PlannedAt};
 use oomph_diagnose::tune::Search;
 use oomph_engine::recording::Recording;
 use oomph_machine::cores;
+use oomph_trace::sidecar::{Question, SeenFrame, Stop};
 use oomph_trace::{Bytes, EventIdx};
 
 use super::cards::{CONTEXT, CardSpec};
 use super::refusal;
-use super::trial::{Question, StackNote, Stop, Trial};
+use super::trial::Trial;
 
 /// A length that was guessed matters from this share of the peak on.
 const MATTERS: u64 = 1000;
@@ -133,7 +134,7 @@ fn describe(result: &mut PlanResult, recording: &Recording, trial: &Trial) {
             result.at.within = place.within.map(|inner| (inner.file, inner.line));
         }
         None => {
-            if let Some(line) = trial.notes.backward.as_ref().and_then(StackNote::line) {
+            if let Some(line) = trial.notes.backward.as_ref().and_then(|stack| user_line(&stack.frames)) {
                 result.at.file = Some(line.file);
                 result.at.line = Some(line.line);
             }
@@ -192,10 +193,15 @@ fn caveats(trial: &Trial) -> Vec<String> {
     caveats
 }
 
+/// The user's line in a stack that the process walked itself.
+fn user_line(frames: &[SeenFrame]) -> Option<Line> {
+    place_seen(frames).map(|place| place.line)
+}
+
 fn named(questions: &[&Question]) -> String {
     let mut shown: Vec<String> = Vec::new();
     for question in questions {
-        let Some(line) = question.stack.line() else { continue };
+        let Some(line) = user_line(&question.frames) else { continue };
         let text = format!("{}:{} ({})", line.file_name(), line.line, question.kind);
         if !shown.contains(&text) {
             shown.push(text);

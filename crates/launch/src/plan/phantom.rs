@@ -20,15 +20,19 @@ pub const VARIABLE: &str = "OOMPH_PHANTOM_LIB";
 #[error("{LIBRARY} is not beside this program: install the package again, or name it with {VARIABLE}")]
 pub struct NoPhantom;
 
-/// The library: what the variable names, else beside this program (a build), else in the Python package that was
-/// installed with it, else the one that this program carries, written into the folder of the recorder.
-pub fn find(hook: &Path) -> Result<PathBuf, NoPhantom> {
+/// The library: what the variable names, else `packaged`, where the caller is a package that has one; else beside this
+/// program (a build), else in the Python package that was installed with it, else the one that this program carries,
+/// written into the folder of the recorder.
+pub fn find(packaged: Option<&Path>, hook: &Path) -> Result<PathBuf, NoPhantom> {
     if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         return if named.is_file() { Ok(named) } else { Err(NoPhantom) };
     }
-    let installed = installed().into_iter().find(|path| path.is_file());
-    installed.or_else(|| hook::phantom(hook, LIBRARY).ok().flatten()).ok_or(NoPhantom)
+    let mut places = packaged.map(Path::to_owned).into_iter().chain(installed());
+    places
+        .find(|path| path.is_file())
+        .or_else(|| hook::phantom(hook, LIBRARY).ok().flatten())
+        .ok_or(NoPhantom)
 }
 
 /// Where an installation puts it.

@@ -40,7 +40,7 @@ pub struct Request {
     pub python: Option<PathBuf>,
     /// PyTorch's allocator settings.
     pub settings: Vec<String>,
-    /// The phantom's library; `None`: wherever it is installed.
+    /// The phantom's library, where the caller's own package has one.
     pub library: Option<PathBuf>,
     /// The cards in question.
     pub cards: Cards,
@@ -167,10 +167,7 @@ impl Planner<'_> {
         let folder = std::env::current_dir()
             .and_then(|here| RunFolder::create(&here, &job))
             .context("cannot write .oomph/ here, where the plan's recordings go")?;
-        let library = match &request.library {
-            Some(library) => library.clone(),
-            None => phantom::find(&folder.hook).map_err(RequestError::from)?,
-        };
+        let library = phantom::find(request.library.as_deref(), &folder.hook).map_err(RequestError::from)?;
         Ok(Planner { request, say, job, folder, stage: Stage { library, longest: request.longest } })
     }
 

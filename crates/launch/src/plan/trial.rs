@@ -1,6 +1,6 @@
 //! One run of the script on the phantom GPU, and what it left.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,12 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oomph_diagnose::place::{Line, place_seen};
 use oomph_diagnose::results::plan::PlannedPeaks;
 use oomph_engine::recording::{Known, Recording};
 use oomph_machine::explain;
 use oomph_machine::run_folder::Notes;
-use oomph_trace::sidecar::{MarkKind, SeenFrame};
+use oomph_trace::sidecar::{MarkKind, PlanNotes, Stop};
 use rustix::process::{Pid, Signal, kill_process};
-use serde::Deserialize;
 
 use super::cards::CardSpec;
 use super::phantom;
@@ -52,77 +50,6 @@ pub struct Trial {
     pub notes: PlanNotes,
     /// Why the script failed, if it did: the exception's class and text.
     pub failure: Option<(String, String)>,
-}
-
-/// Why a run ended before the script did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stop {
-    /// The peak stood still.
-    Repeats,
-    /// So many steps were wanted.
-    Steps,
-    /// It took too long.
-    Time,
-}
-
-/// What the process noted for the plan, under `plan` in its notes.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct PlanNotes {
-    stopped: Option<StopNote>,
-    /// Where the program waits for gradients.
-    pub backward: Option<StackNote>,
-    /// Questions that were answered with an invented value.
-    #[serde(rename = "asked")]
-    pub questions: Vec<Question>,
-    /// What was done otherwise than the script says.
-    pub remarks: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-struct StopNote {
-    why: Stop,
-}
-
-/// The stack at a moment of the program, innermost first.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct StackNote {
-    frames: Vec<FrameNote>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct FrameNote {
-    filename: String,
-    line: u32,
-    name: String,
-}
-
-impl StackNote {
-    /// The user's line in it.
-    pub fn line(&self) -> Option<Line> {
-        let frame = |note: &FrameNote| SeenFrame {
-            file: note.filename.clone(),
-            line: note.line,
-            function: note.name.clone(),
-        };
-        place_seen(&self.frames.iter().map(frame).collect::<Vec<SeenFrame>>()).map(|place| place.line)
-    }
-}
-
-/// A question of the script that a phantom cannot answer.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Question {
-    /// What was wanted: `item`, `nonzero`, …
-    pub kind: String,
-    /// Where.
-    #[serde(flatten)]
-    pub stack: StackNote,
-    /// For a length: the most bytes that depend on it.
-    #[serde(default)]
-    pub bytes: u64,
 }
 
 /// What all runs of one plan share.
@@ -179,14 +106,13 @@ fn read(folder: &RunFolder, code: Option<i32>, longest: Duration) -> Trial {
     let all = Notes::of_run(&folder.path);
     let peak = |notes: &Notes| notes.sidecar.devices.first().and_then(|card| card.stats.peak_reserved);
     let mut trial = all.iter().max_by_key(|notes| peak(notes)).map_or_else(Trial::default, |main| {
-        let path = folder.path.join(format!("{}.json", main.name));
         let marks = main.sidecar.marks.iter().filter(|mark| mark.kind == MarkKind::Step);
-        let notes = plan_notes(&path);
+        let notes = main.sidecar.plan.clone().unwrap_or_default();
         Trial {
             peaks: peaks(main),
             recording: main.recordings.last().and_then(|path| recording(path)),
             steps: marks.map(|mark| mark.number).max().unwrap_or(0),
-            stopped: notes.stopped.map(|stop| stop.why),
+            stopped: notes.stopped.as_ref().and_then(|stop| stop.why),
             notes,
             failure: None,
         }
@@ -216,15 +142,6 @@ fn peaks(notes: &Notes) -> Option<PlannedPeaks> {
         allocated: stats.peak_allocated?,
         reserved: stats.peak_reserved?,
     })
-}
-
-fn plan_notes(path: &Path) -> PlanNotes {
-    #[derive(Deserialize)]
-    struct File {
-        plan: PlanNotes,
-    }
-    let file: Option<File> = fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    file.map(|file| file.plan).unwrap_or_default()
 }
 
 fn recording(path: &Path) -> Option<Recording> {

@@ -9,7 +9,7 @@ mod graph;
 mod normalization;
 mod recurrent;
 
-use crate::card::Architecture as _;
+use crate::card::threads_per_processor;
 use std::ffi::c_int;
 
 use crate::answer::{answer, offer};
@@ -64,7 +64,7 @@ fn size(bytes: u64) -> usize {
 /// The state of dropout: one generator for each thread that the card runs at once.
 fn dropout_state() -> usize {
     let card = crate::card::card();
-    card.multiprocessors as usize * card.threads_per_processor().unsigned_abs() as usize * 24
+    card.multiprocessors as usize * threads_per_processor(card).unsigned_abs() as usize * 24
 }
 
 /// The workspace of the CTC loss: alpha and beta, each with a row of labels and blanks for every step. As many labels

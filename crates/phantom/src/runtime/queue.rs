@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use crate::answer::{answer, offer, put};
-use crate::card::{Architecture, card};
+use crate::card::{architecture, card};
 use crate::code::{self, Code, INVALID_VALUE, SUCCESS};
 use crate::real::version;
 use crate::store::{Handle, handle};
@@ -48,7 +48,7 @@ pub(crate) unsafe extern "C" fn cudaFuncGetAttributes(at: *mut u8, _: *const c_v
     if at.is_null() {
         return code::fail(INVALID_VALUE);
     }
-    let architecture = card().architecture().max(if version() >= 13_000 { 75 } else { 50 });
+    let architecture = architecture(card()).max(if version() >= 13_000 { 75 } else { 50 });
     // SAFETY: cudaFuncAttributes is longer than 64 bytes in every version; after three size_t come the threads of a
     // block, registers, the versions of the code, cache mode and dynamic shared memory, an int each.
     unsafe {

@@ -47,6 +47,13 @@ impl fmt::Display for Problem {
     }
 }
 
+impl Problem {
+    /// In this line of the file, from 1; 0 for the whole file.
+    fn at(file: &File, line: usize, what: impl Into<String>) -> Problem {
+        Problem { path: file.path.clone(), line, what: what.into() }
+    }
+}
+
 impl Repository {
     /// The repository this crate was built in.
     pub fn here() -> io::Result<Repository> {

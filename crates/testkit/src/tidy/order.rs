@@ -14,7 +14,7 @@ pub fn crate_out_of_order(repository: &Repository) -> Vec<Problem> {
     for file in repository.with_suffix("/Cargo.toml") {
         let Some(name) = file.crate_name() else { continue };
         let Some(own) = place(name) else {
-            problems.push(problem(file, 0, "the crate is not in the table of ARCHITECTURE.md".to_owned()));
+            problems.push(Problem::at(file, 0, "the crate is not in the table of ARCHITECTURE.md"));
             continue;
         };
         let mut is_dependency = false;
@@ -25,7 +25,7 @@ pub fn crate_out_of_order(repository: &Repository) -> Vec<Problem> {
             let Some(used) = line.strip_prefix("oomph-").filter(|_| is_dependency) else { continue };
             let used = used.split(['.', ' ', '=']).next().unwrap_or_default();
             if place(used).is_none_or(|place| place >= own) {
-                problems.push(problem(file, index + 1, format!("`{name}` stands above `{used}`")));
+                problems.push(Problem::at(file, index + 1, format!("`{name}` stands above `{used}`")));
             }
         }
     }
@@ -47,7 +47,7 @@ pub fn module_out_of_order(repository: &Repository) -> Vec<Problem> {
             if let (Some(from_place), Some(to_place)) = (place(from), place(to))
                 && from_place < to_place
             {
-                problems.push(problem(
+                problems.push(Problem::at(
                     file,
                     line,
                     format!("`{from}` uses `{to}`, which is declared below it"),
@@ -57,10 +57,6 @@ pub fn module_out_of_order(repository: &Repository) -> Vec<Problem> {
     }
     problems.dedup();
     problems
-}
-
-fn problem(file: &File, line: usize, what: String) -> Problem {
-    Problem { path: file.path.clone(), line, what }
 }
 
 /// Where a file stands in its crate.
@@ -90,10 +86,9 @@ impl Module {
             "super" => self.path[..self.path.len().checked_sub(1)?].to_vec(),
             _ => return None,
         };
-        while let Some((next, more)) = rest.split_first().filter(|(next, _)| *next == "super") {
-            let _ = next;
+        while rest.first().is_some_and(|next| next == "super") {
             base.pop()?;
-            rest = more;
+            rest = &rest[1..];
         }
         base.extend_from_slice(rest);
         Some(base)

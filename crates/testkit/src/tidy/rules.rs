@@ -5,10 +5,6 @@ use super::{File, Problem, Repository};
 /// The longest a source file may be, in lines of code without its tests.
 pub const LONGEST_FILE: usize = 300;
 
-fn problem(file: &File, index: usize, what: impl Into<String>) -> Problem {
-    Problem { path: file.path.clone(), line: index + 1, what: what.into() }
-}
-
 /// Whether `word` stands in `line` on its own, not as part of a longer name.
 fn has_word(line: &str, word: &str) -> bool {
     let joins = |c: char| c.is_alphanumeric() || c == '_';
@@ -27,7 +23,7 @@ pub fn unsafe_elsewhere(repository: &Repository) -> Vec<Problem> {
     for file in repository.rust().filter(outside) {
         for (index, line) in file.code().iter().enumerate() {
             if has_word(line, concat!("un", "safe")) {
-                problems.push(problem(file, index, "this crate must do without it"));
+                problems.push(Problem::at(file, index + 1, "this crate must do without it"));
             }
         }
     }
@@ -70,7 +66,7 @@ pub fn impure(repository: &Repository) -> Vec<Problem> {
                     .find(|word| has_word(line, word))
             });
             if let Some(word) = named.or(grouped.flatten()) {
-                problems.push(problem(file, index, format!("a pure crate does not use {word}")));
+                problems.push(Problem::at(file, index + 1, format!("a pure crate does not use {word}")));
             }
         }
     }
@@ -89,7 +85,7 @@ pub fn dependency_in_the_wrong_crate(repository: &Repository) -> Vec<Problem> {
         for (index, line) in file.text.lines().enumerate() {
             let key = line.split(['.', '=', ' ']).next().unwrap_or_default();
             if HOMES.iter().any(|(library, homes)| *library == key && !homes.contains(&name)) {
-                problems.push(problem(file, index, format!("`{key}` does not belong in `{name}`")));
+                problems.push(Problem::at(file, index + 1, format!("`{key}` does not belong in `{name}`")));
             }
         }
     }
@@ -103,7 +99,7 @@ pub fn too_long(repository: &Repository) -> Vec<Problem> {
         let lines = file.code_without_tests().iter().filter(|line| !line.trim().is_empty()).count();
         if lines > LONGEST_FILE {
             let what = format!("{lines} lines of code; split it by {LONGEST_FILE}");
-            problems.push(Problem { path: file.path.clone(), line: 0, what });
+            problems.push(Problem::at(file, 0, what));
         }
     }
     problems
@@ -116,8 +112,7 @@ pub fn name_without_meaning(repository: &Repository) -> Vec<Problem> {
         let path = file.path.strip_suffix(".rs").unwrap_or(&file.path);
         path.split('/').any(|part| empty.contains(&part))
     };
-    let say =
-        |file: &File| Problem { path: file.path.clone(), line: 0, what: "name it after its idea".to_owned() };
+    let say = |file: &File| Problem::at(file, 0, "name it after its idea");
     repository.rust().filter(meaningless).map(say).collect()
 }
 
@@ -130,7 +125,7 @@ pub fn left_for_later(repository: &Repository) -> Vec<Problem> {
     for file in &repository.files {
         for (index, line) in file.text.lines().enumerate() {
             if let Some(word) = words.iter().find(|word| has_word(line, word)) {
-                problems.push(problem(file, index, format!("`{word}` is left")));
+                problems.push(Problem::at(file, index + 1, format!("`{word}` is left")));
             }
         }
     }
@@ -159,7 +154,7 @@ pub fn path_of_a_machine(repository: &Repository) -> Vec<Problem> {
                 })
             };
             if let Some(root) = roots.iter().find(is_root) {
-                problems.push(problem(file, index, format!("`{root}` is a path of one machine")));
+                problems.push(Problem::at(file, index + 1, format!("`{root}` is a path of one machine")));
             }
         }
     }
@@ -175,11 +170,7 @@ pub fn without_workspace_lints(repository: &Repository) -> Vec<Problem> {
     let manifests = repository.with_suffix("/Cargo.toml").filter(|file| file.path.matches('/').count() == 2);
     manifests
         .filter(|file| file.crate_name().is_some() && !obeys(file))
-        .map(|file| Problem {
-            path: file.path.clone(),
-            line: 0,
-            what: "`[lints] workspace = true` is missing".to_owned(),
-        })
+        .map(|file| Problem::at(file, 0, "`[lints] workspace = true` is missing"))
         .collect()
 }
 
@@ -199,7 +190,7 @@ pub fn dead_link(repository: &Repository) -> Vec<Problem> {
                 let path = target.split('#').next().unwrap_or_default();
                 let elsewhere = path.is_empty() || path.contains("://") || path.starts_with("mailto:");
                 if !elsewhere && !resolve(&file.path, path).is_some_and(|path| repository.has(&path)) {
-                    problems.push(problem(file, index, format!("`{target}` leads nowhere")));
+                    problems.push(Problem::at(file, index + 1, format!("`{target}` leads nowhere")));
                 }
             }
         }

@@ -49,6 +49,8 @@ dicts! {
         classes: Vec<ClassSample>,
         /// The host's memory.
         host: Option<Host>,
+        /// What a process that runs for a plan tells of itself.
+        plan: Option<PlanNotes>,
     }
 
     /// Who recorded what.
@@ -205,6 +207,40 @@ dicts! {
         function("name"): String = String::new(),
     }
 
+    /// What a process that runs for a plan tells of itself.
+    PlanNotes {
+        /// That it ended before the script did.
+        stopped: Option<StopNote>,
+        /// Where the program waits for gradients.
+        backward: Option<StackNote>,
+        /// Questions that were answered with an invented value.
+        questions("asked"): Vec<Question>,
+        /// What was done otherwise than the script says.
+        remarks: Vec<String>,
+    }
+
+    /// That a process ended before its script did.
+    StopNote {
+        /// Why.
+        why: Option<Stop>,
+    }
+
+    /// The stack at a moment of the program.
+    StackNote {
+        /// Innermost first.
+        frames: Vec<SeenFrame>,
+    }
+
+    /// A question of the script that a phantom GPU cannot answer.
+    Question {
+        /// What was wanted: `item`, `nonzero`, …
+        kind: String,
+        /// Where, innermost first.
+        frames: Vec<SeenFrame>,
+        /// For a length: the most bytes that depend on it.
+        bytes: u64 = 0,
+    }
+
     /// An exception.
     #[derive(Serialize, JsonSchema)]
     Exception {
@@ -321,6 +357,16 @@ words! {
         Train = "train",
         /// The model is set to evaluation.
         Eval = "eval",
+    }
+
+    /// Why a process that runs for a plan ended before its script did.
+    Stop {
+        /// The peak stood still.
+        Repeats = "repeats",
+        /// So many steps were wanted.
+        Steps = "steps",
+        /// It took too long.
+        Time = "time",
     }
 
     /// What a storage is for, as its owner says.
