@@ -1,20 +1,22 @@
 //! What can be done beside settings, with the peak it leads to where the recording lets it be computed.
 
 use oomph_engine::recording::Recording;
-use oomph_trace::Bytes;
+use oomph_trace::{Bytes, named};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cause::Cause;
 use crate::moment::Moment;
 use crate::steps::Steps;
 
 /// A change that is not replayed: mostly of the program, not of a setting.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Advice {
     /// What to do.
     pub title: &'static str,
-    /// The memory in use at the failure, or the peak, with it; `None` where nothing shows it.
+    /// Bytes in use with it at the failure, or the peak, where that can be computed.
     pub in_use: Option<Bytes>,
-    /// Whether it helps: it would have fitted; without a known limit, it needs less.
+    /// Whether it would have fitted; without a known limit, whether it needs less.
     pub helps: bool,
     /// How that is known.
     pub how: Basis,
@@ -22,22 +24,13 @@ pub struct Advice {
     pub why: String,
 }
 
-/// How an advice is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Basis {
-    /// From the recording's or the message's own numbers.
-    Computed,
-    /// From what usually happens.
-    Practice,
-}
-
-impl Basis {
-    /// The words for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Basis::Computed => "computed",
-            Basis::Practice => "known from practice",
-        }
+named! {
+    /// How an advice is known.
+    Basis {
+        /// From the recording's or the message's own numbers.
+        Computed = "computed",
+        /// From what usually happens.
+        Practice = "known from practice",
     }
 }
 

@@ -9,63 +9,41 @@ use oomph_engine::recording::Recording;
 use oomph_engine::replay::Run;
 use oomph_engine::simulated::SimulatedDevice;
 use oomph_trace::sidecar::{ClassSample, StorageClass};
-use oomph_trace::{Addr, Bytes};
+use oomph_trace::{Addr, Bytes, named};
 use rustc_hash::FxHashMap;
 
 use crate::borrow::{self, Passage, Request};
 use crate::phase::Phase;
 use crate::phases::Phases;
 
-/// What memory is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// Parameters of modules.
-    Weights,
-    /// Their gradients.
-    Gradients,
-    /// What optimizers keep from step to step.
-    Optimizer,
-    /// Buffers of modules.
-    Buffers,
-    /// Scratch memory of libraries.
-    Workspaces,
-    /// Made in a forward or backward pass, or in evaluation.
-    Activations,
-    /// Made by an optimizer that does not keep it.
-    OptimizerTemporaries,
-    /// Nothing tells.
-    Other,
-    /// What was not asked for: rounding, and blocks that were not split.
-    Rounding,
+named! {
+    /// What memory is for.
+    Class {
+        /// Parameters of modules.
+        Weights = "weights",
+        /// Their gradients.
+        Gradients = "gradients",
+        /// What optimizers keep from step to step.
+        Optimizer = "optimizer_state",
+        /// Buffers of modules.
+        Buffers = "buffers",
+        /// Scratch memory of libraries.
+        Workspaces = "workspaces",
+        /// Made in a forward or backward pass, or in evaluation.
+        Activations = "activations",
+        /// Made by an optimizer that does not keep it.
+        OptimizerTemporaries = "optimizer_temporaries",
+        /// Nothing tells.
+        Other = "other",
+        /// What was not asked for: rounding, and blocks that were not split.
+        Rounding = "rounding",
+    }
 }
 
 impl Class {
-    /// Every one, in the order they are shown.
-    pub const ALL: [Class; 9] = [
-        Class::Weights,
-        Class::Gradients,
-        Class::Optimizer,
-        Class::Buffers,
-        Class::Workspaces,
-        Class::Activations,
-        Class::OptimizerTemporaries,
-        Class::Other,
-        Class::Rounding,
-    ];
-
     /// The words for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Class::Weights => "weights",
-            Class::Gradients => "gradients",
-            Class::Optimizer => "optimizer state",
-            Class::Buffers => "buffers",
-            Class::Workspaces => "workspaces",
-            Class::Activations => "activations",
-            Class::OptimizerTemporaries => "optimizer temporaries",
-            Class::Other => "other",
-            Class::Rounding => "rounding",
-        }
+    pub fn words(self) -> String {
+        self.name().replace('_', " ")
     }
 
     const fn of(class: StorageClass) -> Class {
@@ -142,7 +120,7 @@ impl Classes {
             left -= asked;
         }
         sums[Class::Rounding as usize] += left;
-        Class::ALL.into_iter().zip(sums).filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
+        Class::ALL.iter().copied().zip(sums).filter(|(_, bytes)| *bytes > Bytes::ZERO).collect()
     }
 }
 

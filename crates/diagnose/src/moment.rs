@@ -8,19 +8,21 @@ use oomph_engine::replay::{Effect, Run};
 use oomph_engine::simulated::SimulatedDevice;
 use oomph_engine::torch::{OutOfMemory, Request, Stranded, Torch, rounding};
 use oomph_trace::{Bytes, EventIdx};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::classes::{ByClass, Classes};
 use crate::place::{Place, PlaceId, Places};
 
-/// Memory in use that one line asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A line that holds memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Holder {
-    /// The line; `None` where no stack was recorded.
-    pub place: Option<Place>,
-    /// The blocks' bytes.
+    /// What it holds, in blocks.
     pub bytes: Bytes,
-    /// How many allocations.
+    /// In how many allocations.
     pub count: usize,
+    /// The line; null: no stack.
+    pub place: Option<Place>,
 }
 
 /// The state of the allocator right after an operation.

@@ -1,38 +1,25 @@
 //! What a program does at a moment: the one list, for recordings and for tracebacks.
 
-/// What a program does at a moment. A recorder marks the first four; a traceback may show any of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// A forward pass; in a recording, whatever is none of the others once the card is in use.
-    Forward,
-    /// A backward pass.
-    Backward,
-    /// An optimizer's step.
-    Optimizer,
-    /// The model is set to evaluation.
-    Evaluation,
-    /// A checkpoint is read.
-    CheckpointLoad,
-    /// A checkpoint is written.
-    CheckpointSave,
-    /// The model is moved to the device.
-    FirstStep,
-    /// A batch is made ready.
-    DataLoading,
-}
+use oomph_trace::named;
 
-impl Phase {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::Forward => "forward",
-            Phase::Backward => "backward",
-            Phase::Optimizer => "optimizer",
-            Phase::Evaluation => "evaluation",
-            Phase::CheckpointLoad => "checkpoint_load",
-            Phase::CheckpointSave => "checkpoint_save",
-            Phase::FirstStep => "first_step",
-            Phase::DataLoading => "data_loading",
-        }
+named! {
+    /// What a program does at a moment. A recorder marks the first four; a traceback may show any of them.
+    Phase {
+        /// A forward pass; in a recording, whatever is none of the others once the card is in use.
+        Forward = "forward",
+        /// A backward pass.
+        Backward = "backward",
+        /// An optimizer's step.
+        Optimizer = "optimizer",
+        /// The model is set to evaluation.
+        Evaluation = "evaluation",
+        /// A checkpoint is read.
+        CheckpointLoad = "checkpoint_load",
+        /// A checkpoint is written.
+        CheckpointSave = "checkpoint_save",
+        /// The model is moved to the device.
+        FirstStep = "first_step",
+        /// A batch is made ready.
+        DataLoading = "data_loading",
     }
 }

@@ -5,19 +5,21 @@ use oomph_engine::recording::Recording;
 use oomph_trace::sidecar::SeenFrame;
 use oomph_trace::{EventIdx, Frame, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::borrow::Loans;
 use crate::frame::{self, Owner};
 use crate::phases::Phases;
 
-/// A line of source, as it is shown.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A line of source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Line {
-    /// The file, as recorded.
+    /// Its file, as recorded.
     pub file: String,
-    /// The line.
+    /// Its number.
     pub line: u32,
-    /// The function.
+    /// The function it is in.
     pub function: String,
 }
 
@@ -37,10 +39,11 @@ impl Line {
     }
 }
 
-/// Where memory was asked for: the user's own line, and the library's line it led to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Where memory was asked for: the innermost line that is not of an installed package; if all are, the innermost.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Place {
-    /// The innermost line that is not a library's; the innermost of all where every line is.
+    /// That line.
+    #[serde(flatten)]
     pub line: Line,
     /// The innermost line, where that is another.
     pub within: Option<Line>,

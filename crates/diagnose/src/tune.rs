@@ -5,6 +5,8 @@ use oomph_engine::replay::{OnFailure, Outcome, Setup, replay, requests_served};
 use oomph_engine::torch::options::Options;
 use oomph_engine::torch::profile::Profile;
 use oomph_trace::Bytes;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 /// A smallest limit is searched to this share of it.
 const PRECISION: u64 = 1024;
@@ -16,23 +18,30 @@ const CLOSE: f64 = 0.01;
 const GREEDY: f64 = 1.02;
 
 /// What replays say of one setting.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Candidate {
-    /// The settings.
+    /// The settings; `""` for defaults.
+    #[serde(rename = "settings", serialize_with = "as_text")]
+    #[schemars(with = "String")]
     pub options: Options,
-    /// The most that is held with memory to spare. Garbage collection needs a limit, so with it: under the limit.
+    /// Held with memory to spare; with garbage collection, which needs a limit, under the limit.
     pub peak_reserved: Bytes,
-    /// The smallest limit under which a replay completes, to 0.1%; `None`: none up to the peak does.
+    /// The least limit that completes, to 0.1% or 2 MiB; null where none up to twice the peak does.
     pub smallest_limit: Option<Bytes>,
-    /// Whether every request is served under the limit of the search.
+    /// Whether every request is served under `limit`.
     pub completes: bool,
-    /// How often the whole cache is dropped under that limit.
-    pub retries: u64,
-    /// How much more could be asked for after the request that failed in the recording, in requests of its size;
-    /// `None` where none failed there, or it still fails.
+    /// How much more could be asked for after the request that failed, in requests of its size; null where none
+    /// failed, or it still does.
     pub room: Option<Bytes>,
-    /// Calls of the driver under that limit; each costs 10 to 600 µs, and freeing waits for the GPU.
+    /// How often the whole cache is dropped under `limit`.
+    pub retries: u64,
+    /// Calls of the driver under `limit`; each costs 10 to 600 µs, and freeing waits for the GPU.
     pub driver_calls: u64,
+}
+
+/// Settings as PyTorch reads them.
+fn as_text<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(options)
 }
 
 /// What is searched, and under which limit.

@@ -117,7 +117,7 @@ impl Breakdown {
         let rank = |class: Class| (class == Class::Rounding, class == Class::Other);
         let mut shown = classes.clone();
         shown.sort_by_key(|(class, bytes)| (rank(*class), std::cmp::Reverse(*bytes), *class));
-        shown.into_iter().for_each(|(class, bytes)| self.add("", bytes, class.name()));
+        shown.into_iter().for_each(|(class, bytes)| self.add("", bytes, class.words()));
     }
 
     /// A planned card at the peak, or what the process would need where that is more.
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn classes_are_shown_largest_first_and_rounding_last() {
-        let all: ByClass = Class::ALL.into_iter().zip(1..).map(|(class, n)| (class, Bytes(n))).collect();
+        let all: ByClass = Class::ALL.iter().copied().zip(1..).map(|(class, n)| (class, Bytes(n))).collect();
         let check = |classes: &[(Class, Bytes)], expected: &[(u64, &str)]| {
             let mut shown = Breakdown::new("");
             shown.add_classes(&classes.to_vec());

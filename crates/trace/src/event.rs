@@ -1,6 +1,6 @@
 //! One entry of an allocation trace.
 
-use crate::named::named;
+use crate::named;
 use crate::stack::StackId;
 use crate::text::TextId;
 use crate::units::{Addr, Bytes};

@@ -1,6 +1,8 @@
 //! What a message says, as values.
 
 use oomph_trace::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The numbers of a message; `None` where it does not print one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,10 +93,11 @@ impl Facts {
     }
 }
 
-/// A process in a message's list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A process that a message lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ListedProcess")]
 pub struct Process {
-    /// Its id; `None` for "this process".
+    /// Its number; null for "this process".
     pub pid: Option<u64>,
     /// What it holds.
     pub bytes: Bytes,

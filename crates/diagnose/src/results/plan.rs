@@ -2,7 +2,7 @@
 
 use crate::classes::ByClass;
 use crate::phase::Phase;
-use oomph_trace::Bytes;
+use oomph_trace::{Bytes, named};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -71,23 +71,13 @@ pub struct PlannedOption {
     pub fits: Option<bool>,
 }
 
-/// How a number is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum How {
-    /// The program was run again on the phantom.
-    Planned,
-    /// Its allocations were replayed.
-    Replayed,
-}
-
-impl How {
-    /// The word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            How::Planned => "planned",
-            How::Replayed => "replayed",
-        }
+named! {
+    /// How a number is known.
+    How {
+        /// The program was run again on the phantom.
+        Planned = "planned",
+        /// Its allocations were replayed.
+        Replayed = "replayed",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use oomph_trace::Bytes;
+use oomph_trace::{Bytes, named};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -121,25 +121,15 @@ pub struct HostDeath {
     pub worker: bool,
 }
 
-/// How sure it is that memory was the reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sure {
-    /// The kernel counted it.
-    Certain,
-    /// Memory was short.
-    Likely,
-    /// Nothing speaks for it.
-    No,
-}
-
-impl Sure {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Sure::Certain => "certain",
-            Sure::Likely => "likely",
-            Sure::No => "none",
-        }
+named! {
+    /// How sure it is that memory was the reason.
+    Sure {
+        /// The kernel counted it.
+        Certain = "certain",
+        /// Memory was short.
+        Likely = "likely",
+        /// Nothing speaks for it.
+        No = "none",
     }
 }
 

@@ -66,7 +66,7 @@ pub struct Gpu {
     /// Compute capability, such as (9, 0).
     pub capability: Option<(u32, u32)>,
     /// Its memory.
-    pub memory: Option<GpuMemory>,
+    pub memory: GpuMemory,
     /// Whether it is divided into instances (MIG); `None` where it cannot be.
     pub mig: Option<bool>,
     /// Its instances, where it is divided.
@@ -78,20 +78,20 @@ pub struct Gpu {
 }
 
 /// A GPU's memory: `reserved + used + free = total`, where the driver tells what it keeps for itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GpuMemory {
-    /// All of it.
-    pub total: Bytes,
-    /// Held by processes; with what the driver keeps for itself where `reserved` is `None`.
-    pub used: Bytes,
+    /// Its memory.
+    pub total: Option<Bytes>,
+    /// Held by processes; with what the driver keeps for itself where `reserved` is null.
+    pub used: Option<Bytes>,
     /// Held by nobody.
-    pub free: Bytes,
+    pub free: Option<Bytes>,
     /// What the driver keeps for itself.
     pub reserved: Option<Bytes>,
 }
 
 /// A part of a divided GPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Instance {
     /// The number of the GPU instance; processes name it.
     pub gpu_instance: Option<u32>,
@@ -100,7 +100,8 @@ pub struct Instance {
     /// Such as `MIG-…`.
     pub uuid: Option<String>,
     /// Its memory.
-    pub memory: Option<GpuMemory>,
+    #[serde(flatten)]
+    pub memory: GpuMemory,
 }
 
 /// A process on a GPU.

@@ -25,6 +25,8 @@ use std::fmt::Write as _;
 
 use oomph_engine::recording::Recording;
 use oomph_trace::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cause::Cause;
 use crate::fixes::Fix;
@@ -82,12 +84,13 @@ const fn cut(text: &str) -> (&str, &str) {
     (before, after.split_at("\n\n".len()).1)
 }
 
-/// What a rule is sure of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a rule found, and is sure of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     /// The rule's number, such as `OOM002`.
     pub rule: &'static str,
     /// The cause it names, if it names one.
+    #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", null]))]
     pub cause: Option<Cause>,
     /// The finding in a sentence.
     pub claim: String,

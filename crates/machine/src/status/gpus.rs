@@ -46,7 +46,7 @@ fn gpu(nvml: &Nvml, index: u32, known: Known<'_>) -> Gpu {
     let device = kept(nvml.device(index), &mut problem);
     let ask = device.as_ref();
     let name = ask.and_then(|device| kept(device.name(), &mut problem));
-    let memory = ask.and_then(|device| kept(device.memory(), &mut problem)).map(amounts);
+    let memory = ask.and_then(|device| kept(device.memory(), &mut problem));
     let mig = ask.and_then(|device| device.mig_enabled().ok()).flatten();
     let parts = if mig == Some(true) { ask.and_then(|device| device.instances().ok()) } else { None };
     let parts = parts.unwrap_or_default();
@@ -57,7 +57,7 @@ fn gpu(nvml: &Nvml, index: u32, known: Known<'_>) -> Gpu {
         name,
         uuid: ask.and_then(|device| device.uuid().ok()),
         capability: ask.and_then(|device| device.compute_capability().ok()),
-        memory,
+        memory: memory.map(amounts).unwrap_or_default(),
         mig,
         instances: parts.iter().map(instance).collect(),
         processes,
@@ -67,7 +67,7 @@ fn gpu(nvml: &Nvml, index: u32, known: Known<'_>) -> Gpu {
 
 fn amounts(memory: Memory) -> GpuMemory {
     let Memory { total, used, free, reserved } = memory;
-    GpuMemory { total, used, free, reserved }
+    GpuMemory { total: Some(total), used: Some(used), free: Some(free), reserved }
 }
 
 fn instance(device: &Device<'_>) -> Instance {
@@ -75,7 +75,7 @@ fn instance(device: &Device<'_>) -> Instance {
         gpu_instance: device.gpu_instance().ok(),
         name: device.name().ok(),
         uuid: device.uuid().ok(),
-        memory: device.memory().ok().map(amounts),
+        memory: device.memory().ok().map(amounts).unwrap_or_default(),
     }
 }
 

@@ -38,7 +38,7 @@ fn chart(result: &PlanResult, curves: &ClassCurves) -> Markup {
     let y = |bytes: Bytes| format!("{:.1}", (1.0 - bytes.share_of(top)) * HEIGHT);
     let step = result.at.step.map(|step| format!(", step {step}")).unwrap_or_default();
     let classes =
-        || curves.classes.iter().enumerate().map(|(rank, class)| (rank, style_of(rank), class.name()));
+        || curves.classes.iter().enumerate().map(|(rank, class)| (rank, style_of(rank), class.words()));
     let most = |rank: usize| curves.points.iter().map(|(_, held)| held[rank]).max().unwrap_or_default();
     html! {
         section.card {

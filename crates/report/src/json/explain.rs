@@ -1,20 +1,20 @@
 //! `oomph explain --json` of a device. What only a recording by `oomph run` tells is absent elsewhere.
 
-use oomph_diagnose::advice;
+use oomph_diagnose::advice::Advice;
 use oomph_diagnose::cause::Cause;
 use oomph_diagnose::explain::{self as found, Explanation};
 use oomph_diagnose::fixes;
-use oomph_diagnose::moment;
+use oomph_diagnose::moment::{self, Holder};
 use oomph_diagnose::phase::Phase;
-use oomph_diagnose::place as places;
+use oomph_diagnose::place::Place;
 use oomph_diagnose::results::explain::DeviceResult;
-use oomph_diagnose::rules;
+use oomph_diagnose::rules::Finding;
 use oomph_diagnose::steps;
 use oomph_trace::{Bytes, Sidecar};
 
 use super::SCHEMA;
 use super::process::{Borrowed, Card, ClassBytes, Process, borrowed, card, classes, process};
-use super::recording::{Fidelity, Place, Recorded, Trace, fidelity, place, recorded, trace};
+use super::recording::{Fidelity, Recorded, Trace, fidelity, recorded, trace};
 use crate::settings::named;
 
 document! {
@@ -35,7 +35,7 @@ document! {
         ooms: Vec<Failure> = found.ooms.iter().map(|oom| failure(result, oom)).collect(),
         /// The cause of the failure, where one is certain.
         #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", null]))]
-        cause: Option<&'static str> = found.cause.map(Cause::name),
+        cause: Option<Cause> = found.cause,
         /// The causes that are ruled out.
         ruled_out: Vec<RuledOut> = found.ruled_out.iter().map(|(cause, why)| ruled_out(*cause, why)).collect(),
         /// The peak of what was in use.
@@ -45,15 +45,15 @@ document! {
         /// For a failure: why the cache did not serve it.
         stranded: Option<Stranded> = found.moment.failed.as_ref().map(stranded),
         /// Who held `moment.active`, largest first. They add up to it.
-        holders: Vec<Holder> = found.moment.holders.iter().map(holder).collect(),
+        holders: Vec<Holder> = found.moment.holders.clone(),
         /// The iterations of the job.
         steps: Steps = steps(found, is_recorded),
         /// What the [rules](rules.md) found.
-        findings: Vec<Finding> = found.findings.iter().map(finding).collect(),
+        findings: Vec<Finding> = found.findings.clone(),
         /// Settings replayed, those that help first.
         fixes: Vec<Fix> = found.fixes.iter().map(fix).collect(),
         /// What to change in the program, after a failure only.
-        advice: Vec<Advice> = found.advice.iter().map(advice).collect(),
+        advice: Vec<Advice> = found.advice.clone(),
         #[serde(flatten)]
         told: Option<Told> = recording.snapshot.sidecar.as_ref().map(|sidecar| told(sidecar, found)),
     }
@@ -99,7 +99,7 @@ document! {
         other_process_bytes: Option<Bytes> = state.and(found.beside.as_ref()).and_then(|beside| beside.others),
         /// The cause.
         #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", "unknown", null]))]
-        cause: Option<&'static str> = state.map(|_| found.cause.map_or("unknown", Cause::name)),
+        cause: Option<Cause> = state.map(|_| found.cause.unwrap_or(Cause::Unknown)),
         /// How sure that is.
         #[schemars(extend("enum" = ["high", "low", null]))]
         confidence: Option<&'static str> =
@@ -111,19 +111,19 @@ document! {
         /// In which step, counted from 1.
         step: Option<u64> = oom.step,
         /// Where.
-        place: Option<Place> = oom.place.as_ref().map(place),
+        place: Option<Place> = oom.place.clone(),
         /// The same as the document's.
         fixes: Option<Vec<Fix>> = state.map(|_| found.fixes.iter().map(fix).collect()),
         /// What the program was doing, as marked.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("enum" = ["forward", "backward", "optimizer", "evaluation", null]))]
-        phase: Option<Option<&'static str>> = sidecar.map(|_| oom.phase.map(Phase::name)),
+        phase: Option<Option<Phase>> = sidecar.map(|_| oom.phase),
     }
 
     /// A cause that is ruled out.
     fn ruled_out(cause: Cause, why: &str) -> RuledOut {
         /// The cause.
-        cause: &'static str = cause.name(),
+        cause: Cause = cause,
         /// Why, in words.
         reason: String = why.to_owned(),
     }
@@ -176,7 +176,7 @@ document! {
         /// What the program was doing, as marked.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("enum" = ["forward", "backward", "optimizer", "evaluation", null]))]
-        phase: Option<Option<&'static str>> = is_recorded.then(|| found.when.map(|(_, phase)| phase.name())),
+        phase: Option<Option<Phase>> = is_recorded.then(|| found.when.map(|(_, phase)| phase)),
     }
 
     /// The cached bytes by the first reason that they did not serve the request.
@@ -197,16 +197,6 @@ document! {
         largest: Bytes = stranded.largest,
         /// Whether a free block would have served it (rule OOM004).
         spurious: bool = failed.spurious,
-    }
-
-    /// A line that holds memory.
-    fn holder(holder: &moment::Holder) -> Holder {
-        /// What it holds.
-        bytes: Bytes = holder.bytes,
-        /// In how many allocations.
-        count: usize = holder.count,
-        /// The line; null: no stack.
-        place: Option<Place> = holder.place.as_ref().map(place),
     }
 
     /// The iterations of the job.
@@ -234,24 +224,11 @@ document! {
     }
 
     /// A line whose memory grows.
-    fn growing(line: Option<&places::Place>, grown: Bytes) -> GrowingLine {
+    fn growing(line: Option<&Place>, grown: Bytes) -> GrowingLine {
         /// By how much.
         bytes_per_step: Bytes = grown,
         /// The line; null: no stack.
-        place: Option<Place> = line.map(place),
-    }
-
-    /// What a rule found.
-    fn finding(finding: &rules::Finding) -> Finding {
-        /// The rule's number.
-        rule: &'static str = finding.rule,
-        /// The cause it names, if it names one.
-        #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", null]))]
-        cause: Option<&'static str> = finding.cause.map(Cause::name),
-        /// The finding in a sentence.
-        claim: String = finding.claim.clone(),
-        /// The arithmetic behind it, a line each.
-        evidence: Vec<String> = finding.evidence.clone(),
+        place: Option<Place> = line.cloned(),
     }
 
     /// A change of settings.
@@ -272,21 +249,6 @@ document! {
         helps: bool = fix.helps,
         /// How that is known: always `"replayed"`.
         how: &'static str = "replayed",
-    }
-
-    /// A change of the program.
-    fn advice(advice: &advice::Advice) -> Advice {
-        /// What to do.
-        title: &'static str = advice.title,
-        /// Bytes in use with it, where that can be computed.
-        in_use: Option<Bytes> = advice.in_use,
-        /// Whether it would have fitted; without a known limit, whether it needs less.
-        helps: bool = advice.helps,
-        /// How that is known.
-        #[schemars(extend("enum" = ["computed", "known from practice"]))]
-        how: &'static str = advice.how.name(),
-        /// Why, with the numbers.
-        why: String = advice.why.clone(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! `oomph explain --json` of a log, a message, or a process that used no GPU.
 
-use oomph_diagnose::advice::Advice;
-use oomph_diagnose::message::{self as read, Confidence, Log};
+use oomph_diagnose::advice::{Advice, Basis};
+use oomph_diagnose::cause::Cause;
+use oomph_diagnose::message::{self as read, Confidence, Log, Role};
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::place::Line;
 use oomph_trace::{Bytes, Sidecar};
@@ -30,8 +31,7 @@ document! {
         /// Who wrote it: `"pytorch"`, `"tensorflow"`, `"jax"`, `"vllm"`, `"llama.cpp"`, …
         framework: &'static str = oom.framework.name(),
         /// The culprit is the first failure, others follow from it; after a warning the program went on.
-        #[schemars(extend("enum" = ["culprit", "follows", "warning"]))]
-        role: &'static str = oom.role.name(),
+        role: Role = oom.role,
         /// The line of the input where it stands, from 1.
         line: u64 = oom.line,
         /// The first byte of that line.
@@ -59,15 +59,11 @@ document! {
         /// The device's index.
         device: Option<u32> = facts.device,
         /// The processes listed.
-        processes: Vec<ListedProcess> = facts.processes.iter().map(listed).collect(),
+        processes: Vec<read::Process> = facts.processes.clone(),
         /// Why memory ran out, as far as the message shows it.
-        #[schemars(extend("enum" = [
-            "capacity", "fragmentation", "leak", "other_process", "host_memory", "disguised", "unknown",
-        ]))]
-        cause: &'static str = oom.verdict.cause.name(),
+        cause: Cause = oom.verdict.cause,
         /// How sure that is.
-        #[schemars(extend("enum" = [Confidence::High, Confidence::Medium, Confidence::Low].map(Confidence::name)))]
-        confidence: &'static str = oom.verdict.confidence.name(),
+        confidence: Confidence = oom.verdict.confidence,
         /// The arithmetic, a line each.
         why: Vec<String> = oom.verdict.why.clone(),
         /// What would tell, where the message does not.
@@ -82,16 +78,6 @@ document! {
         text: String = oom.text.clone(),
     }
 
-    /// A process that a message lists.
-    fn listed(process: &read::Process) -> ListedProcess {
-        /// Its number; null for "this process".
-        pid: Option<u64> = process.pid,
-        /// What it holds.
-        bytes: Bytes = process.bytes,
-        /// Whether it wrote the message.
-        is_this: bool = process.is_this,
-    }
-
     /// The line that a traceback names.
     fn place(line: &Line, phase: Option<Phase>) -> MessagePlace {
         /// The file, as printed.
@@ -101,7 +87,7 @@ document! {
         /// The function.
         function: String = line.function.clone(),
         /// What the job was doing.
-        phase: Option<&'static str> = phase.map(Phase::name),
+        phase: Option<Phase> = phase,
     }
 
     /// A change, and whether it helps.
@@ -111,8 +97,7 @@ document! {
         /// Whether it helps here.
         helps: bool = fix.helps,
         /// How that is known.
-        #[schemars(extend("enum" = ["computed", "known from practice"]))]
-        how: &'static str = fix.how.name(),
+        how: Basis = fix.how,
         /// Why it helps, or why not.
         why: String = fix.why.clone(),
     }

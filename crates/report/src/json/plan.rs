@@ -7,7 +7,6 @@ use oomph_trace::Bytes;
 use serde::Serializer;
 
 use super::SCHEMA;
-use super::process::key;
 
 document! {
     /// The answer for one card. A list for several, in the order they were named, and for the table by their memory.
@@ -69,7 +68,7 @@ document! {
         line: Option<u32> = at.line,
         /// What the program was doing.
         #[schemars(extend("enum" = ["forward", "backward", "optimizer", "evaluation", null]))]
-        phase: Option<&'static str> = at.phase.map(Phase::name),
+        phase: Option<Phase> = at.phase,
         /// In which step, counted from 1.
         step: Option<u64> = at.step,
         /// The library's line, where that is another.
@@ -97,5 +96,5 @@ document! {
 
 /// An object with the classes in their order.
 fn by_class<S: Serializer>(classes: &ByClass, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(classes.iter().map(|(class, bytes)| (key(*class), bytes)))
+    serializer.collect_map(classes.iter().map(|(class, bytes)| (class.name(), bytes)))
 }

@@ -12,11 +12,9 @@ document! {
         #[serde(flatten)]
         identity: Identity = sidecar.identity.clone(),
         /// Why the recording was written.
-        #[schemars(extend("enum" = ["start", "beat", "oom", "exit", "signal", "dump", null]))]
-        why: Option<&'static str> = sidecar.why.map(Why::name),
+        why: Option<Why> = sidecar.why,
         /// The framework that was imported.
-        #[schemars(extend("enum" = ["torch", "jax", "tensorflow", null]))]
-        framework: Option<&'static str> = sidecar.framework.map(Framework::name),
+        framework: Option<Framework> = sidecar.framework,
         /// The versions that are known.
         versions: Versions = sidecar.versions.clone(),
         /// The exception that ended the program, or the last that reported a lack of memory.
@@ -62,8 +60,7 @@ document! {
     /// What one class had in use.
     pub(super) fn class_bytes(class: Class, bytes: Bytes) -> ClassBytes {
         /// What it was for.
-        #[schemars(extend("enum" = Class::ALL.map(key)))]
-        class: String = key(class),
+        class: Class = class,
         /// How much.
         bytes: Bytes = bytes,
     }
@@ -72,9 +69,4 @@ document! {
 /// The classes that are not empty.
 pub(super) fn classes(classes: &ByClass) -> Vec<ClassBytes> {
     classes.iter().map(|(class, bytes)| class_bytes(*class, *bytes)).collect()
-}
-
-/// A class as programs name it.
-pub(super) fn key(class: Class) -> String {
-    class.name().replace(' ', "_")
 }

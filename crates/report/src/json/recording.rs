@@ -1,6 +1,5 @@
 //! The parts that several verbs share: what the recording is, its peaks, how exactly it is replayed, lines of the program.
 
-use oomph_diagnose::place;
 use oomph_engine::counters;
 use oomph_engine::fidelity;
 use oomph_engine::program::{self, Origin};
@@ -83,24 +82,6 @@ document! {
         recorded: String = parted.recorded.to_string(),
         /// What the replay did, in words.
         replayed: String = parted.replayed.to_string(),
-    }
-
-    /// Where memory was asked for: the innermost line that is not of an installed package; if all are, the innermost.
-    pub(super) fn place(place: &place::Place) -> Place {
-        #[serde(flatten)]
-        own: Line = line(&place.line),
-        /// The innermost line, where that is another.
-        within: Option<Line> = place.within.as_ref().map(line),
-    }
-
-    /// A line of source.
-    fn line(line: &place::Line) -> Line {
-        /// Its file, as recorded.
-        file: String = line.file.clone(),
-        /// Its number.
-        line: u32 = line.line,
-        /// The function it is in.
-        function: String = line.function.clone(),
     }
 }
 

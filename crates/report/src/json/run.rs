@@ -1,6 +1,6 @@
 //! `oomph run --json`.
 
-use oomph_diagnose::results::run::{self as ended, LaterFailure, Peak, RunEnd, RunResult};
+use oomph_diagnose::results::run::{self as ended, LaterFailure, Peak, RunEnd, RunResult, Sure};
 use oomph_trace::Bytes;
 
 use super::{Explained, SCHEMA, explained};
@@ -45,8 +45,7 @@ document! {
         /// What happened, in a line.
         claim: String = death.title(),
         /// How sure it is that memory was the reason.
-        #[schemars(extend("enum" = ["certain", "likely", "none"]))]
-        certainty: &'static str = death.sure().name(),
+        certainty: Sure = death.sure(),
         /// What that is known by, in words.
         known_by: String = death.known_by(),
         /// The memory of the process, its control group and the machine, as last noted, in words.

@@ -1,6 +1,8 @@
 //! `oomph status --json`.
 
-use oomph_diagnose::results::status::{self as found, Gpus, Ram, RecordedDevice, Space, TorchMemory};
+use oomph_diagnose::results::status::{
+    self as found, GpuMemory, Gpus, Instance, Ram, RecordedDevice, Space, TorchMemory,
+};
 use oomph_engine::torch::variables::Obeyed;
 use oomph_trace::Bytes;
 use oomph_trace::cgroup::Cgroup;
@@ -53,40 +55,16 @@ document! {
         /// Compute capability, such as `"9.0"`.
         capability: Option<String> = gpu.capability.map(|(major, minor)| format!("{major}.{minor}")),
         #[serde(flatten)]
-        memory: GpuMemory = memory(gpu.memory),
+        memory: GpuMemory = gpu.memory,
         /// Whether it is divided into instances; null where it cannot be.
         mig: Option<bool> = gpu.mig,
         /// Its instances.
-        instances: Vec<Instance> = gpu.instances.iter().map(instance).collect(),
+        instances: Vec<Instance> = gpu.instances.clone(),
         /// Who uses it, the largest first.
         processes: Option<Vec<GpuProcess>> =
             gpu.processes.as_ref().map(|list| list.iter().map(process).collect()),
         /// The first question that the driver did not answer.
         problem: Option<String> = gpu.problem.clone(),
-    }
-
-    /// The memory of a GPU: `used`, `free` and `reserved` add up to `total`.
-    fn memory(memory: Option<found::GpuMemory>) -> GpuMemory {
-        /// Its memory.
-        total: Option<Bytes> = memory.map(|memory| memory.total),
-        /// Held by processes; with what the driver keeps for itself where `reserved` is null.
-        used: Option<Bytes> = memory.map(|memory| memory.used),
-        /// Held by nobody.
-        free: Option<Bytes> = memory.map(|memory| memory.free),
-        /// What the driver keeps for itself.
-        reserved: Option<Bytes> = memory.and_then(|memory| memory.reserved),
-    }
-
-    /// A part of a divided GPU.
-    fn instance(instance: &found::Instance) -> Instance {
-        /// Its number; processes name it.
-        gpu_instance: Option<u32> = instance.gpu_instance,
-        /// Such as `"NVIDIA H200 MIG 1g.18gb"`.
-        name: Option<String> = instance.name.clone(),
-        /// The driver's name for it.
-        uuid: Option<String> = instance.uuid.clone(),
-        #[serde(flatten)]
-        memory: GpuMemory = memory(instance.memory),
     }
 
     /// A process on a GPU.

@@ -55,8 +55,8 @@ fn gpu(report: &mut Report, gpu: &Gpu) {
     }
 }
 
-fn amounts(name: &str, memory: Option<GpuMemory>) -> String {
-    let Some(GpuMemory { total, used, free, reserved }) = memory else {
+fn amounts(name: &str, memory: GpuMemory) -> String {
+    let GpuMemory { total: Some(total), used: Some(used), free: Some(free), reserved } = memory else {
         return format!("{}: its memory is unknown", plain(name));
     };
     let kept = reserved.filter(|kept| *kept > Bytes::ZERO);
@@ -87,7 +87,7 @@ fn processes(report: &mut Report, gpu: &Gpu, list: &[GpuProcess]) {
 fn unaccounted(gpu: &Gpu, list: &[GpuProcess]) -> Option<Bytes> {
     let listed: Option<Vec<Bytes>> = list.iter().map(|process| process.used).collect();
     let listed: Bytes = listed?.into_iter().sum();
-    Some(gpu.memory?.used.saturating_sub(listed)).filter(|rest| *rest >= Bytes::mib(1))
+    Some(gpu.memory.used?.saturating_sub(listed)).filter(|rest| *rest >= Bytes::mib(1))
 }
 
 fn described(process: &GpuProcess) -> String {

@@ -8,7 +8,7 @@ mod read;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::named::named;
+use crate::named;
 use crate::units::{Addr, Bytes};
 use read::{Field, dicts, lists, plain, value_or, words};
 
