@@ -8,10 +8,11 @@ use oomph_diagnose::results::plan::{ALIKE, PlanResult, PlannedAt};
 use oomph_diagnose::tune::Search;
 use oomph_engine::recording::Recording;
 use oomph_machine::cores;
+use oomph_trace::cards::Card;
 use oomph_trace::sidecar::{Question, SeenFrame, Stop};
 use oomph_trace::{Bytes, EventIdx};
 
-use super::cards::{CONTEXT, CardSpec};
+use super::cards::CONTEXT;
 use super::refusal;
 use super::trial::Trial;
 
@@ -21,7 +22,7 @@ const MATTERS: u64 = 1000;
 const NAMED: usize = 3;
 
 /// What PyTorch may hold on a card.
-pub fn allowed(card: &CardSpec, limit: Option<Bytes>) -> Bytes {
+pub fn allowed(card: &Card, limit: Option<Bytes>) -> Bytes {
     let beside = card.total.saturating_sub(CONTEXT);
     limit.map_or(beside, |limit| limit.min(beside))
 }
@@ -42,16 +43,12 @@ pub fn completes(trial: &Trial, allowed: Bytes) -> Option<(bool, u64)> {
 }
 
 /// The answer for a card, from a run in which the phantom was `seen_on`.
-pub fn of(
-    script: &str,
-    trial: &Trial,
-    card: &CardSpec,
-    seen_on: &CardSpec,
-    limit: Option<Bytes>,
-) -> PlanResult {
+pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Option<Bytes>) -> PlanResult {
     let mut result = PlanResult {
         script: script.to_owned(),
-        card: card.shown(seen_on),
+        card: card.clone(),
+        context: CONTEXT,
+        seen_on: (card.short != seen_on.short).then(|| seen_on.short.to_string()),
         limit,
         peaks: trial.peaks.filter(|peaks| peaks.reserved > Bytes::ZERO),
         fits: None,
