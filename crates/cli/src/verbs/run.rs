@@ -156,7 +156,7 @@ fn of_project() -> Result<Configuration, Refusal> {
 }
 
 fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refusal> {
-    let (target, rest) = args.target();
+    let (target, rest) = args.script.target();
     let settings = Settings::checked(&configuration.set, had).map_err(|error| Refusal::usage(&error))?;
     let card =
         configuration.gpu.as_deref().map(card_named).transpose().map_err(|error| Refusal::usage(&error))?;
