@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::descriptors::{Tensor, filter, movement, tensor};
+use super::descriptors::{FILTERS, MOVEMENTS, TENSORS, Tensor};
 use super::problem::{Convolution, Direction};
 use super::workspaces::convolution::workspace;
 use super::{BAD_PARAM, put, size};
@@ -36,12 +36,12 @@ struct Descriptors {
 impl Descriptors {
     /// The workspace of the convolution that they describe; `None` where one of them is unknown.
     fn workspace(&self, direction: Direction) -> Option<usize> {
-        let (filter, moves) = (filter(self.w)?, movement(self.moves)?);
+        let (filter, moves) = (FILTERS.get(self.w)?, MOVEMENTS.get(self.moves)?);
         let convolution = Convolution {
             direction,
-            input: tensor(self.x)?,
+            input: TENSORS.get(self.x)?,
             filter: Tensor { data_type: filter.data_type, dims: filter.dims, strides: Vec::new() },
-            output: tensor(self.y)?,
+            output: TENSORS.get(self.y)?,
             pads: moves.pads,
             strides: moves.strides,
             dilations: moves.dilations,

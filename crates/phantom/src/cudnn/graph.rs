@@ -84,10 +84,9 @@ impl Node {
     /// The numbers under an attribute, each of eight bytes.
     fn wide(&self, attribute: c_int) -> Vec<i64> {
         match self.attributes.get(&attribute) {
-            Some(Value::Plain(bytes)) => bytes
-                .chunks_exact(8)
-                .filter_map(|eight| eight.try_into().ok().map(i64::from_ne_bytes))
-                .collect(),
+            Some(Value::Plain(bytes)) => {
+                bytes.as_chunks().0.iter().copied().map(i64::from_ne_bytes).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -95,7 +94,7 @@ impl Node {
     /// The enumerator under an attribute.
     fn enumerator(&self, attribute: c_int) -> Option<c_int> {
         match self.attributes.get(&attribute) {
-            Some(Value::Plain(bytes)) => Some(c_int::from_ne_bytes(bytes.get(..4)?.try_into().ok()?)),
+            Some(Value::Plain(bytes)) => Some(c_int::from_ne_bytes(*bytes.first_chunk()?)),
             _ => None,
         }
     }
@@ -230,8 +229,7 @@ pub(crate) unsafe extern "C" fn cudnnBackendSetAttribute(
         unsafe { elements.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
     }
     let value = if kind == number::TYPE_DESCRIPTOR {
-        let handles =
-            bytes.chunks_exact(8).filter_map(|eight| eight.try_into().ok().map(usize::from_ne_bytes));
+        let handles = bytes.as_chunks().0.iter().copied().map(usize::from_ne_bytes);
         Value::Nodes(handles.filter_map(|handle| NODES.get(handle as Handle)).collect())
     } else {
         Value::Plain(bytes)
