@@ -1,6 +1,7 @@
 //! Enums whose variants have names in files.
 
 /// Declares an enum with the name of each variant, and `name` and `from_name`. After `|` stand older names.
+#[macro_export]
 macro_rules! named {
     (
         $(#[$meta:meta])*

@@ -89,25 +89,15 @@ pub struct Report {
     pub text: String,
 }
 
-/// The part a report plays in its log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The first failure.
-    Culprit,
-    /// A failure after the first, most likely because of it.
-    Follows,
-    /// No failure: something was tried and done without.
-    Warning,
-}
-
-impl Role {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Role::Culprit => "culprit",
-            Role::Follows => "follows",
-            Role::Warning => "warning",
-        }
+oomph_trace::named! {
+    /// The part a report plays in its log.
+    Role {
+        /// The first failure.
+        Culprit = "culprit",
+        /// A failure after the first, most likely because of it.
+        Follows = "follows",
+        /// No failure: something was tried and done without.
+        Warning = "warning",
     }
 }
 

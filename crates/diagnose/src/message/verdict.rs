@@ -2,25 +2,15 @@
 
 use crate::cause::Cause;
 
-/// How sure a verdict is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Confidence {
-    /// A guess from what usually is behind such a message.
-    Low,
-    /// Likely; another cause is possible.
-    Medium,
-    /// The message shows it.
-    High,
-}
-
-impl Confidence {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Confidence::Low => "low",
-            Confidence::Medium => "medium",
-            Confidence::High => "high",
-        }
+oomph_trace::named! {
+    /// How sure a verdict is.
+    Confidence {
+        /// A guess from what usually is behind such a message.
+        Low = "low",
+        /// Likely; another cause is possible.
+        Medium = "medium",
+        /// The message shows it.
+        High = "high",
     }
 }
 

@@ -55,23 +55,15 @@ pub struct PlannedOption {
     pub fits: Option<bool>,
 }
 
-/// How a number is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum How {
-    /// The program was run again on the phantom.
-    Planned,
-    /// Its allocations were replayed.
-    Replayed,
-}
-
-impl How {
-    /// The word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            How::Planned => "planned",
-            How::Replayed => "replayed",
-        }
+oomph_trace::named! {
+    /// How a number is known.
+    #[derive(Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    How {
+        /// The program was run again on the phantom.
+        Planned = "planned",
+        /// Its allocations were replayed.
+        Replayed = "replayed",
     }
 }
 
