@@ -1,6 +1,7 @@
 //! What a run is asked for beside its flags: by variables such as OOMPH_LIMIT, and by `[tool.oomph.run]` of
 //! pyproject.toml, under the same names.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -149,6 +150,21 @@ impl Configuration {
             Ok(text) => Configuration::read(&text, &path),
             Err(error) => Err(ConfigurationError::Unreadable { path, reason: error.to_string() }),
         }
+    }
+
+    /// The variables that tell JAX and TensorFlow what is asked of their allocators.
+    pub fn frameworks(&self) -> Vec<(&'static str, OsString)> {
+        let asked = [
+            ("XLA_PYTHON_CLIENT_PREALLOCATE", self.preallocate.map(|all| all.to_string())),
+            ("XLA_PYTHON_CLIENT_MEM_FRACTION", self.mem_fraction.map(|share| share.to_string())),
+            ("TF_FORCE_GPU_ALLOW_GROWTH", self.growth.filter(|is| *is).map(|_| "true".to_owned())),
+            // CUDA's own pool gives memory back.
+            (
+                "TF_GPU_ALLOCATOR",
+                self.async_allocator.filter(|is| *is).map(|_| "cuda_malloc_async".to_owned()),
+            ),
+        ];
+        asked.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
     }
 
     /// Reads the text of a pyproject.toml.

@@ -3,13 +3,13 @@
 use oomph_diagnose::class_curves::{self, ClassCurves};
 use oomph_diagnose::explain::explain;
 use oomph_diagnose::phases::Phases;
-use oomph_diagnose::place::{Line, Place, Places, place_seen};
+use oomph_diagnose::place::{Place, Places, place_seen};
 use oomph_diagnose::results::plan::{ALIKE, PlanResult, PlannedAt};
 use oomph_diagnose::tune::Search;
 use oomph_engine::recording::Recording;
 use oomph_machine::cores;
 use oomph_trace::cards::Card;
-use oomph_trace::sidecar::{Question, SeenFrame, Stop};
+use oomph_trace::sidecar::{Question, Stop};
 use oomph_trace::{Bytes, EventIdx};
 
 use super::cards::CONTEXT;
@@ -131,9 +131,9 @@ fn describe(result: &mut PlanResult, recording: &Recording, trial: &Trial) {
             result.at.within = place.within.map(|inner| (inner.file, inner.line));
         }
         None => {
-            if let Some(line) = trial.notes.backward.as_ref().and_then(|stack| user_line(&stack.frames)) {
-                result.at.file = Some(line.file);
-                result.at.line = Some(line.line);
+            if let Some(seen) = trial.notes.backward.as_ref().and_then(|stack| place_seen(&stack.frames)) {
+                result.at.file = Some(seen.line.file);
+                result.at.line = Some(seen.line.line);
             }
         }
     }
@@ -190,15 +190,10 @@ fn caveats(trial: &Trial) -> Vec<String> {
     caveats
 }
 
-/// The user's line in a stack that the process walked itself.
-fn user_line(frames: &[SeenFrame]) -> Option<Line> {
-    place_seen(frames).map(|place| place.line)
-}
-
 fn named(questions: &[&Question]) -> String {
     let mut shown: Vec<String> = Vec::new();
     for question in questions {
-        let Some(line) = user_line(&question.frames) else { continue };
+        let Some(Place { line, .. }) = place_seen(&question.frames) else { continue };
         let text = format!("{}:{} ({})", line.file_name(), line.line, question.kind);
         if !shown.contains(&text) {
             shown.push(text);

@@ -20,7 +20,7 @@ use super::{answer, vary};
 use crate::folder::RunFolder;
 use crate::job::{Job, PlanRequest};
 use crate::program::{Missing, Program, Target};
-use crate::settings::{self, Frameworks, Settings};
+use crate::settings::{self, Settings};
 
 /// How long one run may take where nothing else is said, in seconds.
 pub const LONGEST: u64 = 300;
@@ -232,7 +232,7 @@ impl Planner<'_> {
     fn vary(&self, flag: &str, group: &Group, base: &Trial, card: &Card) -> Result<PlannedVary> {
         let asked = vary::value_of(&self.job.program.args, flag);
         let allowed = answer::allowed(card, self.request.limit);
-        let found = vary::largest(asked.unwrap_or(1), allowed.0, |value| {
+        vary::largest(flag, asked, allowed, |value| {
             (self.say)(&format!("planning {flag} {value} on the {}", card.short));
             let fresh;
             let trial = if asked == Some(value) {
@@ -248,18 +248,10 @@ impl Planner<'_> {
                 let first = text.lines().next().unwrap_or_default();
                 anyhow::bail!("the script failed with {flag} {value}: {class}: {first}");
             }
-            let needs = trial.peaks.map(|peaks| peaks.reserved.0).unwrap_or_default();
+            let needs = trial.peaks.map(|peaks| peaks.reserved).unwrap_or_default();
             let (fits, _) = answer::completes(trial, allowed)
                 .with_context(|| format!("the script used no GPU with {flag} {value}"))?;
             Ok(vary::Need { fits, needs })
-        })?;
-        Ok(PlannedVary {
-            flag: flag.to_owned(),
-            asked,
-            largest: found.largest,
-            peak_reserved: found.needs.map(Bytes),
-            is_open: found.is_open,
-            tried: found.tried,
         })
     }
 }
@@ -278,7 +270,7 @@ fn job(request: &Request) -> Result<Job, RequestError> {
     }
     Ok(Job {
         settings: Settings::checked(&request.settings, &settings::in_force())?,
-        frameworks: Frameworks::default(),
+        frameworks: Vec::new(),
         limit: None,
         card: None,
         ring: RING,
