@@ -36,15 +36,13 @@ struct Descriptors {
 impl Descriptors {
     /// The workspace of the convolution that they describe; `None` where one of them is unknown.
     fn workspace(&self, direction: Direction) -> Option<usize> {
-        let (filter, moves) = (FILTERS.get(self.w)?, MOVEMENTS.get(self.moves)?);
+        let filter = FILTERS.get(self.w)?;
         let convolution = Convolution {
             direction,
             input: TENSORS.get(self.x)?,
             filter: Tensor { data_type: filter.data_type, dims: filter.dims, strides: Vec::new() },
             output: TENSORS.get(self.y)?,
-            pads: moves.pads,
-            strides: moves.strides,
-            dilations: moves.dilations,
+            moves: MOVEMENTS.get(self.moves)?,
         };
         Some(size(workspace(&convolution)))
     }

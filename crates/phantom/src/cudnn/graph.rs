@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use super::descriptors::Tensor;
+use super::descriptors::{Movement, Tensor};
 use super::problem::{Convolution, Direction};
 use super::{BAD_PARAM, found, put, unknown, workspaces};
 use crate::answer::offer;
@@ -25,9 +25,8 @@ mod number {
 
     pub(super) const TYPE_DESCRIPTOR: c_int = 15;
 
-    pub(super) const MOVES_DILATIONS: c_int = 102;
-    pub(super) const MOVES_STRIDES: c_int = 103;
-    pub(super) const MOVES_PADS: c_int = 105;
+    /// The pads, strides and dilations of a movement.
+    pub(super) const MOVES: [c_int; 3] = [105, 103, 102];
     pub(super) const HEURISTIC_GRAPH: c_int = 201;
     pub(super) const HEURISTIC_RESULTS: c_int = 202;
     pub(super) const CONFIGURATION_ENGINE: c_int = 300;
@@ -107,6 +106,11 @@ impl Node {
         })
     }
 
+    fn movement(&self) -> Movement {
+        let [pads, strides, dilations] = number::MOVES.map(|attribute| self.wide(attribute));
+        Movement { pads, strides, dilations }
+    }
+
     /// The convolution, if this is the operation of one.
     fn convolution(&self) -> Option<Convolution> {
         let (direction, attributes) = match self.kind {
@@ -116,15 +120,12 @@ impl Node {
             _ => return None,
         };
         let [moves, filter, input, output] = attributes.map(|attribute| self.node(attribute));
-        let moves = moves?;
         Some(Convolution {
             direction,
             input: input?.tensor()?,
             filter: filter?.tensor()?,
             output: output?.tensor()?,
-            pads: moves.wide(number::MOVES_PADS),
-            strides: moves.wide(number::MOVES_STRIDES),
-            dilations: moves.wide(number::MOVES_DILATIONS),
+            moves: moves?.movement(),
         })
     }
 
@@ -306,7 +307,7 @@ mod tests {
     #[test]
     fn an_operation_keeps_the_shapes_of_descriptors_that_are_gone() {
         let moves = make(1);
-        tell(moves, number::MOVES_STRIDES, 3, &[2_i64, 2]);
+        tell(moves, number::MOVES[1], 3, &[2_i64, 2]);
         let (input, filter, output) = (tensor(&[8, 3, 9, 9]), tensor(&[4, 3, 1, 1]), tensor(&[8, 4, 5, 5]));
         let operation = make(number::CONVOLUTION_FORWARD);
         for (attribute, part) in number::FORWARD.into_iter().zip([moves, filter, input, output]) {
@@ -316,7 +317,7 @@ mod tests {
         let convolution =
             NODES.get(operation).and_then(|node| node.convolution()).expect("it is a convolution");
         assert_eq!(convolution.input.dims, [8, 3, 9, 9]);
-        assert_eq!(convolution.strides, [2, 2]);
+        assert_eq!(convolution.moves.strides, [2, 2]);
         assert_eq!((convolution.filter.data_type, convolution.output.dims), (2, vec![8, 4, 5, 5]));
     }
 
