@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::descriptors::{Movement, Tensor};
 use super::problem::{Convolution, Direction};
 use super::{BAD_PARAM, found, put, unknown, workspaces};
-use crate::answer::offer;
+use crate::answer::{answer, offer};
 use crate::code::{Code, SUCCESS};
 use crate::store::{Handle, Store};
 
@@ -191,11 +191,11 @@ fn width(kind: c_int) -> usize {
     }
 }
 
-/// A descriptor of some kind.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudnnBackendCreateDescriptor(kind: c_int, at: *mut Handle) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, NODES.create(Arc::new(Node { kind, ..Node::default() }))) }
+answer! {
+    /// A descriptor of some kind.
+    fn cudnnBackendCreateDescriptor(kind: c_int, at: *mut Handle) {
+        *at = NODES.create(Arc::new(Node { kind, ..Node::default() }));
+    }
 }
 
 /// Forgets it; descriptors that refer to it keep a copy.

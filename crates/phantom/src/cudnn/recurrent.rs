@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use super::descriptors::{TENSORS, Tensor};
 use super::{BAD_PARAM, bytes_of, found, put, size};
-use crate::answer::offer;
+use crate::answer::{answer, offer};
 use crate::code::{Code, SUCCESS};
 use crate::store::{Handle, Store, lifetime, remember};
 
@@ -157,16 +157,14 @@ remember! {
     ) { *SEQUENCES[sequences] = Sequences { longest: natural(longest), batch: natural(batch) }; }
 }
 
-/// All weights of a network.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudnnGetRNNWeightSpaceSize(
-    _: Handle,
-    network: Handle,
-    at: *mut usize,
-) -> Code {
-    let Some(network) = NETWORKS.get(network) else { return BAD_PARAM };
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, size(network.elements() * bytes_of(network.data_type))) }
+answer! {
+    /// All weights of a network.
+    fn cudnnGetRNNWeightSpaceSize(_: Handle, network: Handle, at: *mut usize) {
+        *at = match NETWORKS.get(network) {
+            Some(network) => size(network.elements() * bytes_of(network.data_type)),
+            None => return BAD_PARAM,
+        };
+    }
 }
 
 /// The workspace of a run, and what it keeps.

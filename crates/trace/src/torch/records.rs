@@ -127,18 +127,13 @@ impl Records {
             Value::Dict(index) => index,
             _ => return Err(Fault::Frames),
         };
-        match heap.replace(index, Object::Taken) {
-            Object::Dict(items) => {
-                let frame = self.frame_of(&items, None).ok_or(Fault::Frames)?;
-                heap.replace(index, Object::Frozen(Record::Frame(frame)));
-                Ok(frame)
-            }
-            Object::Frozen(Record::Frame(frame)) => {
-                heap.replace(index, Object::Frozen(Record::Frame(frame)));
-                Ok(frame)
-            }
-            _ => Err(Fault::Frames),
-        }
+        let frame = match heap.replace(index, Object::Taken) {
+            Object::Dict(items) => self.frame_of(&items, None).ok_or(Fault::Frames)?,
+            Object::Frozen(Record::Frame(frame)) => frame,
+            _ => return Err(Fault::Frames),
+        };
+        heap.replace(index, Object::Frozen(Record::Frame(frame)));
+        Ok(frame)
     }
 
     /// The frame that a dict's items describe, if they have all of its keys. Those they lack may be `known`, from the
