@@ -23,8 +23,9 @@ fn source(list: &str) -> String {
             continue;
         };
         for name in names(pattern) {
-            source +=
-                &format!("#[unsafe(no_mangle)] extern \"C\" fn {name}() -> Code {{ {call}\"{name}\") }}\n");
+            source += &format!(
+                "#[unsafe(no_mangle)] pub(crate) extern \"C\" fn {name}() -> Code {{ {call}\"{name}\") }}\n"
+            );
         }
     }
     source

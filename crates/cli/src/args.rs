@@ -6,9 +6,10 @@ mod plan;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use oomph_engine::recording::Known;
 use oomph_engine::torch::profile::Version;
+use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
 pub(crate) use plan::Plan;
@@ -97,6 +98,7 @@ under [tool.oomph.run] (limit = \"15GiB\")."
   oomph plan train.py --batch 64                    on every card there is
   oomph plan --gpu T4 train.py --batch 64           on this one
   oomph plan --gpu L4 --vary --batch train.py       the largest batch that fits",
+        mut_arg("command", |arg| arg.help("A script (.py) and its arguments")),
         override_usage = "oomph plan [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...",
         after_help = "The script runs unmodified, in seconds, on a GPU that is not there: nothing is computed.
 Exit code: 0 it fits, 1 it does not, 3 cannot tell; of the table: 0 if it fits any card."
@@ -165,6 +167,32 @@ impl Source {
     /// What the user knows of the recording, with the limit of its job where one is named.
     pub(crate) fn known(&self, limit: Option<Bytes>) -> Known {
         Known { version: self.profile, limit }
+    }
+}
+
+/// What to run: a script or a command, a module, or code.
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Script {
+    /// A script (.py) or a command, and its arguments
+    #[arg(value_name = "SCRIPT", required_unless_present_any = ["module", "code"])]
+    command: Vec<OsString>,
+    /// Run a module, as `python -m` does
+    #[arg(short = 'm', value_name = "MODULE", conflicts_with = "code")]
+    module: Option<OsString>,
+    /// Run this text, as `python -c` does
+    #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
+    code: Option<OsString>,
+}
+
+impl Script {
+    /// What to run, and its arguments.
+    pub(crate) fn target(&self) -> (Target, &[OsString]) {
+        match (&self.module, &self.code, self.command.as_slice()) {
+            (Some(module), _, args) => (Target::Module(module.clone()), args),
+            (None, Some(code), args) => (Target::Code(code.clone()), args),
+            (None, None, [word, args @ ..]) => (Target::Word(word.clone()), args),
+            (None, None, []) => (Target::Word(OsString::new()), &[]),
+        }
     }
 }
 
@@ -237,16 +265,9 @@ pub(crate) struct Status {
 }
 
 /// A mistake in the command line that clap cannot see.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
 
 /// Makes `oomph FILE` mean `oomph explain FILE`: a first word that is not a verb but looks like a file
 /// is explained. So is what is piped into `oomph` alone.
@@ -261,8 +282,7 @@ pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>, is_piped:
     let explains = match first {
         None => is_piped,
         Some(word) => {
-            let is_verb =
-                <Args as clap::CommandFactory>::command().find_subcommand(&word).is_some() || word == "help";
+            let is_verb = Args::command().find_subcommand(&word).is_some() || word == "help";
             let looks_like_file = word == "-" || word.contains(['.', '/']) || PathBuf::from(&word).exists();
             !is_verb && looks_like_file
         }
@@ -274,23 +294,22 @@ pub(crate) fn with_default_verb(words: impl Iterator<Item = OsString>, is_piped:
 }
 
 /// Where the first word stands that is neither an option nor an option's value: the verb, or a file in its place.
+/// Options may stand before both; those of `explain` belong to a file.
 fn first_word(words: &[OsString]) -> Option<usize> {
-    let mut takes_value = false;
-    for (at, word) in words.iter().enumerate().skip(1) {
-        let word = word.to_string_lossy();
-        if std::mem::take(&mut takes_value) {
-            continue;
-        }
+    let mut command = Args::command();
+    command.build();
+    let explain = command.find_subcommand("explain")?;
+    let mut at = 1;
+    loop {
+        let word = words.get(at)?.to_string_lossy();
         if !word.starts_with('-') || word == "-" {
             return Some(at);
         }
-        takes_value =
-            matches!(word.as_ref(), "-o" | "--output" | "--color" | "--limit" | "--profile" | "--html");
         if matches!(word.as_ref(), "-h" | "--help" | "-V" | "--version") {
             return None;
         }
+        at += if run::option(explain, &word).is_some_and(|shape| shape.takes_next) { 2 } else { 1 };
     }
-    None
 }
 
 #[cfg(test)]
@@ -299,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        <Args as clap::CommandFactory>::command().debug_assert();
+        Args::command().debug_assert();
     }
 
     #[test]

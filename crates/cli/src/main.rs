@@ -26,38 +26,33 @@ fn main() -> ExitCode {
     }
     let words = args::with_default_verb(words.into_iter(), output::is_piped_into());
     let args = Args::parse_from(args::set_script_apart(words));
+    let done = |()| ExitCode::SUCCESS;
     let result = match &args.verb {
-        Verb::Explain(verb) => verbs::explain::run(verb, &args.common),
+        Verb::Explain(verb) => verbs::explain::run(verb, &args.common).map(done),
         // Its exit code is the script's own.
-        Verb::Run(verb) => return verbs::run::run(verb, &args.common),
+        Verb::Run(verb) => Ok(verbs::run::run(verb, &args.common)),
         // Its exit code is the answer.
-        Verb::Plan(verb) => match verbs::plan::run(verb, &args.common) {
-            Ok(code) => return code,
-            Err(error) if output::is_closed_pipe(&error) => return ExitCode::SUCCESS,
-            Err(error) => {
-                let usage = error.downcast_ref::<args::UsageError>().is_some();
-                output::complain(&format!("oomph: {error:#}"));
-                return ExitCode::from(if usage { USAGE } else { UNTOLD });
-            }
-        },
-        Verb::Dump(verb) => verbs::dump::run(verb, &args.common),
-        Verb::Replay(verb) => verbs::replay::run(verb, &args.common),
-        Verb::Tune(verb) => verbs::tune::run(verb, &args.common),
-        Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common),
-        Verb::Status(verb) => verbs::status::run(verb, &args.common),
-        Verb::Rule { rule } => verbs::rule::run(rule.as_deref(), &args.common),
-        Verb::Demo => verbs::demo::run(&args.common),
-        Verb::Completions { shell } => verbs::generate::completions(*shell, &args.common),
-        Verb::Man => verbs::generate::man(&args.common),
+        Verb::Plan(verb) => verbs::plan::run(verb, &args.common),
+        Verb::Dump(verb) => verbs::dump::run(verb, &args.common).map(done),
+        Verb::Replay(verb) => verbs::replay::run(verb, &args.common).map(done),
+        Verb::Tune(verb) => verbs::tune::run(verb, &args.common).map(done),
+        Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common).map(done),
+        Verb::Status(verb) => verbs::status::run(verb, &args.common).map(done),
+        Verb::Rule { rule } => verbs::rule::run(rule.as_deref(), &args.common).map(done),
+        Verb::Demo => verbs::demo::run(&args.common).map(done),
+        Verb::Completions { shell } => verbs::generate::completions(*shell, &args.common).map(done),
+        Verb::Man => verbs::generate::man(&args.common).map(done),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
+    result.unwrap_or_else(|error| {
         // The reader of our output has seen enough, which is not a failure.
-        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            let usage = error.downcast_ref::<args::UsageError>().is_some();
-            output::complain(&format!("oomph: {error:#}"));
-            ExitCode::from(if usage { USAGE } else { UNREADABLE })
+        if output::is_closed_pipe(&error) {
+            return ExitCode::SUCCESS;
         }
-    }
+        output::complain(&format!("oomph: {error:#}"));
+        ExitCode::from(match (error.is::<args::UsageError>(), &args.verb) {
+            (true, _) => USAGE,
+            (false, Verb::Plan(_)) => UNTOLD,
+            (false, _) => UNREADABLE,
+        })
+    })
 }

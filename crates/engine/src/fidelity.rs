@@ -105,10 +105,10 @@ pub fn check(trace: &Trace, program: &Program, setup: &Setup) -> Fidelity {
         parted: None,
     };
     let mut run = Run::new(program, setup, device, Start::AsRecorded);
-    let seeded = run.torch().counters().reserved;
-    run.device_mut().held = seeded;
+    let seeded = run.torch.counters().reserved;
+    run.torch.device_mut().held = seeded;
     let divergence = run_checked(trace, program, &mut run);
-    Fidelity { divergence, replayed: run.outcome(), last: *run.torch().counters() }
+    Fidelity { divergence, replayed: run.outcome(), last: *run.torch.counters() }
 }
 
 fn run_checked(
@@ -117,18 +117,18 @@ fn run_checked(
     run: &mut Run<'_, RecordedDevice<'_>>,
 ) -> Option<Divergence> {
     while let Some(next) = run.peek() {
-        run.device_mut().until = next.event;
+        run.torch.device_mut().until = next.event;
         let (op, effect) = run.step()?;
         if matches!(op.kind, OpKind::Abandon(_)) {
             // It calls nothing itself; the release it was seen from follows.
             continue;
         }
         let served = match effect {
-            Effect::Served(block) => Side::Served(run.torch().block(block).addr),
+            Effect::Served(block) => Side::Served(run.torch.block(block).addr),
             Effect::Failed(_) => Side::OutOfMemory,
             Effect::Other => Side::Nothing,
         };
-        if let Some(mut parted) = run.device_mut().parted(op.event) {
+        if let Some(mut parted) = run.torch.device_mut().parted(op.event) {
             if let (Side::Nothing, Side::Served(_)) = (&parted.replayed, &served) {
                 parted.replayed = served;
             }
@@ -144,8 +144,8 @@ fn run_checked(
         }
     }
     let end = EventIdx(trace.events.len() as u32);
-    run.device_mut().parted(end).or_else(|| {
-        let (recorded, replayed) = final_difference(trace, program, &run.torch().segments())?;
+    run.torch.device_mut().parted(end).or_else(|| {
+        let (recorded, replayed) = final_difference(trace, program, &run.torch.segments())?;
         Some(Divergence { event: end, recorded: Side::Final(recorded), replayed: Side::Final(replayed) })
     })
 }

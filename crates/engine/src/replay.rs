@@ -97,7 +97,7 @@ const MOST_SERVED: u64 = 1000;
 #[derive(Clone, Debug)]
 pub struct Run<'a, D> {
     program: &'a Program,
-    torch: Torch<D>,
+    pub(crate) torch: Torch<D>,
     /// The block of each allocation, while it has one.
     blocks: Vec<Option<BlockId>>,
     /// The allocations whose free waits for another stream.
@@ -200,11 +200,6 @@ impl<'a, D: Device> Run<'a, D> {
     /// The allocator.
     pub fn torch(&self) -> &Torch<D> {
         &self.torch
-    }
-
-    /// The device, to change it between operations.
-    pub(crate) fn device_mut(&mut self) -> &mut D {
-        self.torch.device_mut()
     }
 
     /// The allocations in use and their blocks, by id.

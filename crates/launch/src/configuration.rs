@@ -1,6 +1,7 @@
-//! What is found of a run beside its flags: by variables such as OOMPH_LIMIT, and by `[tool.oomph.run]` of
+//! What a run is asked for beside its flags: by variables such as OOMPH_LIMIT, and by `[tool.oomph.run]` of
 //! pyproject.toml, under the same names.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,55 +9,67 @@ use oomph_trace::Bytes;
 use oomph_trace::spelling::nearest;
 use toml::{Table, Value};
 
-/// What may be found of a run; what is `None` is not found for.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Configuration {
-    /// PyTorch's settings; later ones count.
-    pub set: Vec<String>,
-    /// The memory to run with.
-    pub limit: Option<Bytes>,
-    /// The card whose memory to run with.
-    pub gpu: Option<String>,
-    /// How many events are kept.
-    pub ring: Option<u64>,
-    /// Whether to run once more with settings that help.
-    pub retry: Option<bool>,
-    /// Whether to record at all.
-    pub record: Option<bool>,
-    /// The interpreter.
-    pub python: Option<PathBuf>,
-    /// Whether JAX takes the card at once.
-    pub preallocate: Option<bool>,
-    /// How much of it.
-    pub mem_fraction: Option<f64>,
-    /// Whether TensorFlow takes memory as it goes.
-    pub growth: Option<bool>,
-    /// Whether TensorFlow uses CUDA's own allocator.
-    pub async_allocator: Option<bool>,
+/// The table of keys: what each asks for and its field; what it is called, and how its value is read.
+macro_rules! keys {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $name:literal, $read:ident;)*) => {
+        /// What a run may be asked for; `None` where nothing is said.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Configuration {
+            /// PyTorch's settings; later ones count.
+            pub set: Vec<String>,
+            $($(#[$doc])* pub $field: Option<$type>,)*
+        }
+
+        /// The keys. Each takes a value over, or says what it has to be.
+        const KEYS: &[(&str, fn(&Value, &mut Configuration) -> Result<(), String>)] = &[
+            ("set", |value, to| texts(value).map(|texts| to.set = texts)),
+            $(($name, |value, to| $read(value).map(|value| to.$field = Some(value.into()))),)*
+        ];
+
+        impl Configuration {
+            /// These, and what `project` asks for beside them. Settings are merged key by key.
+            pub fn over(self, mut project: Configuration) -> Configuration {
+                // A size and a card are two ways to say the same: the nearer of the two hides the other.
+                if self.limit.is_some() || self.gpu.is_some() {
+                    (project.limit, project.gpu) = (None, None);
+                }
+                project.set.extend(self.set);
+                Configuration { set: project.set, $($field: self.$field.or(project.$field)),* }
+            }
+        }
+    };
 }
 
-/// The keys of the table.
-const KEYS: &[&str] = &[
-    "async-allocator",
-    "gpu",
-    "growth",
-    "limit",
-    "mem-fraction",
-    "preallocate",
-    "python",
-    "record",
-    "retry",
-    "ring",
-    "set",
-];
+keys! {
+    /// The memory to run with.
+    limit: Bytes = "limit", size;
+    /// The card whose memory to run with.
+    gpu: String = "gpu", text;
+    /// How many events are kept.
+    ring: u64 = "ring", count;
+    /// Whether to run once more with settings that help.
+    retry: bool = "retry", yes;
+    /// Whether to record at all.
+    record: bool = "record", yes;
+    /// The interpreter.
+    python: PathBuf = "python", text;
+    /// Whether JAX takes the card at once.
+    preallocate: bool = "preallocate", yes;
+    /// How much of it.
+    mem_fraction: f64 = "mem-fraction", share;
+    /// Whether TensorFlow takes memory as it goes.
+    growth: bool = "growth", yes;
+    /// Whether TensorFlow uses CUDA's own allocator.
+    async_allocator: bool = "async-allocator", yes;
+}
 
 /// Variables of oomph's own that ask for nothing.
 const OTHERS: &[&str] = &["bless", "parent", "phantom", "run"];
 
-/// What a variable of each key is called after.
+/// What the variable of each key begins with.
 const PREFIX: &str = "OOMPH_";
 
-/// What is wrong with what is found for.
+/// What is wrong with what variables or pyproject.toml ask for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
     /// The file is not valid TOML; it may have nothing for oomph.
@@ -87,23 +100,11 @@ pub enum ConfigurationError {
         /// What was meant.
         near: String,
     },
-    /// A variable with a value of the wrong kind.
-    #[error("{name}={value}: {expected}")]
-    BadVariable {
-        /// The variable.
-        name: String,
-        /// What it is set to.
-        value: String,
-        /// What it has to be.
-        expected: String,
-    },
     /// Not a value of the right kind.
-    #[error("{path}: [tool.oomph.run] {key}: {expected}")]
+    #[error("{setting}: {expected}")]
     BadValue {
-        /// The file.
-        path: String,
-        /// The key.
-        key: String,
+        /// A variable with its value, or the file and the key in it.
+        setting: String,
         /// What it has to be.
         expected: String,
     },
@@ -120,13 +121,18 @@ impl Configuration {
         ours.sort();
         for (name, value) in ours {
             let key = name[PREFIX.len()..].to_lowercase().replace('_', "-");
-            if KEYS.contains(&key.as_str()) {
-                found
-                    .take(&key, &plain(&key, &value))
-                    .map_err(|expected| ConfigurationError::BadVariable { name, value, expected })?;
-            } else if let Some(near) =
-                nearest(&key, KEYS.iter().copied()).filter(|_| !OTHERS.contains(&key.as_str()))
-            {
+            if let Some((_, read)) = KEYS.iter().find(|(known, _)| *known == key) {
+                let mut read = |value| read(&value, &mut found);
+                // A size is wanted as a text, so that a number in it means nothing else.
+                if let Err(expected) = read(Value::String(value.clone()))
+                    && (key == "limit" || !meanings(&value).any(|value| read(value).is_ok()))
+                {
+                    return Err(ConfigurationError::BadValue {
+                        setting: format!("{name}={value}"),
+                        expected,
+                    });
+                }
+            } else if let Some(near) = near(&key).filter(|_| !OTHERS.contains(&key.as_str())) {
                 let near = near.to_uppercase().replace('-', "_");
                 return Err(ConfigurationError::UnknownVariable { name, near: format!("{PREFIX}{near}") });
             }
@@ -146,6 +152,21 @@ impl Configuration {
         }
     }
 
+    /// The variables that tell JAX and TensorFlow what is asked of their allocators.
+    pub fn frameworks(&self) -> Vec<(&'static str, OsString)> {
+        let asked = [
+            ("XLA_PYTHON_CLIENT_PREALLOCATE", self.preallocate.map(|all| all.to_string())),
+            ("XLA_PYTHON_CLIENT_MEM_FRACTION", self.mem_fraction.map(|share| share.to_string())),
+            ("TF_FORCE_GPU_ALLOW_GROWTH", self.growth.filter(|is| *is).map(|_| "true".to_owned())),
+            // CUDA's own pool gives memory back.
+            (
+                "TF_GPU_ALLOCATOR",
+                self.async_allocator.filter(|is| *is).map(|_| "cuda_malloc_async".to_owned()),
+            ),
+        ];
+        asked.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
+    }
+
     /// Reads the text of a pyproject.toml.
     fn read(text: &str, path: &str) -> Result<Configuration, ConfigurationError> {
         let project: Table =
@@ -154,105 +175,71 @@ impl Configuration {
                 reason: error.message().lines().next().unwrap_or_default().to_owned(),
             })?;
         let ours = project.get("tool").and_then(|tool| tool.get("oomph")).and_then(Value::as_table);
-        let unknown = |table, key: &str, hint| ConfigurationError::UnknownKey {
-            path: path.to_owned(),
-            table,
-            key: key.to_owned(),
-            hint,
+        let unknown = |table, key: &str, place: &str| {
+            let hint = near(key).map(|near| format!(", did you mean `{near}`{place}?")).unwrap_or_default();
+            ConfigurationError::UnknownKey { path: path.to_owned(), table, key: key.to_owned(), hint }
         };
         // A table may belong to another verb; a plain key belongs to none.
         if let Some((key, _)) = ours.into_iter().flatten().find(|(_, value)| !value.is_table()) {
-            let hint = nearest(key, KEYS.iter().copied())
-                .map_or_else(String::new, |near| format!(", did you mean `{near}` in [tool.oomph.run]?"));
-            return Err(unknown("", key, hint));
+            return Err(unknown("", key, " in [tool.oomph.run]"));
         }
         let mut found = Configuration::default();
         let run = ours.and_then(|ours| ours.get("run")).and_then(Value::as_table);
         for (key, value) in run.into_iter().flatten() {
-            if !KEYS.contains(&key.as_str()) {
-                let near = nearest(key, KEYS.iter().copied());
-                let hint = near.map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
-                return Err(unknown(".run", key, hint));
-            }
-            found.take(key, value).map_err(|expected| ConfigurationError::BadValue {
-                path: path.to_owned(),
-                key: key.clone(),
+            let known = KEYS.iter().find(|(known, _)| known == key);
+            let (_, read) = known.ok_or_else(|| unknown(".run", key, ""))?;
+            read(value, &mut found).map_err(|expected| ConfigurationError::BadValue {
+                setting: format!("{path}: [tool.oomph.run] {key}"),
                 expected,
             })?;
         }
         Ok(found)
     }
-
-    fn take(&mut self, key: &str, value: &Value) -> Result<(), String> {
-        let text = || value.as_str().map(str::to_owned).ok_or_else(|| "write a text in quotes".to_owned());
-        let yes = || value.as_bool().map(Some).ok_or_else(|| "write true or false".to_owned());
-        match key {
-            "set" => {
-                let list = value.as_array().map_or_else(|| vec![value.clone()], Clone::clone);
-                let texts: Option<Vec<String>> =
-                    list.iter().map(|item| item.as_str().map(str::to_owned)).collect();
-                self.set = texts.ok_or("write \"KEY:VALUE\", or a list of such texts")?;
-            }
-            "limit" => {
-                let size = value.as_integer().map_or_else(text, |bytes| Ok(bytes.to_string()))?;
-                self.limit = Some(size.parse::<Bytes>().map_err(|error| error.to_string())?);
-            }
-            "gpu" => self.gpu = Some(text()?),
-            "python" => self.python = Some(text()?.into()),
-            "ring" => {
-                let count = value.as_integer().and_then(|count| u64::try_from(count).ok());
-                self.ring = Some(count.filter(|count| *count > 0).ok_or("write a number of events")?);
-            }
-            "mem-fraction" => {
-                let share = value.as_float().filter(|share| *share > 0.0 && *share <= 1.0);
-                self.mem_fraction = Some(share.ok_or("write a share of the card, such as 0.9")?);
-            }
-            "retry" => self.retry = yes()?,
-            "record" => self.record = yes()?,
-            "preallocate" => self.preallocate = yes()?,
-            "growth" => self.growth = yes()?,
-            "async-allocator" => self.async_allocator = yes()?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// These, and what `project` asks for beside them. Settings are merged key by key.
-    pub fn over(self, project: Configuration) -> Configuration {
-        let mut set = project.set;
-        set.extend(self.set);
-        // A size and a card are two ways to say the same: the nearer of the two hides the other.
-        let says_size = self.limit.is_some() || self.gpu.is_some();
-        Configuration {
-            set,
-            limit: if says_size { self.limit } else { project.limit },
-            gpu: if says_size { self.gpu } else { project.gpu },
-            ring: self.ring.or(project.ring),
-            retry: self.retry.or(project.retry),
-            record: self.record.or(project.record),
-            python: self.python.or(project.python),
-            preallocate: self.preallocate.or(project.preallocate),
-            mem_fraction: self.mem_fraction.or(project.mem_fraction),
-            growth: self.growth.or(project.growth),
-            async_allocator: self.async_allocator.or(project.async_allocator),
-        }
-    }
 }
 
-/// The value of a variable, which is always a text, as the key wants it.
-fn plain(key: &str, text: &str) -> Value {
+/// The key that was most likely meant.
+fn near(key: &str) -> Option<&'static str> {
+    nearest(key, KEYS.iter().map(|(name, _)| *name))
+}
+
+/// What the text of a variable may stand for, where its key does not want a text.
+fn meanings(text: &str) -> impl Iterator<Item = Value> {
     let truth = match text.to_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
         "0" | "false" | "no" | "off" => Some(false),
         _ => None,
     };
-    let value = match key {
-        "ring" => text.parse().ok().map(Value::Integer),
-        "mem-fraction" => text.parse().ok().map(Value::Float),
-        "retry" | "record" | "preallocate" | "growth" | "async-allocator" => truth.map(Value::Boolean),
-        _ => None,
-    };
-    value.unwrap_or_else(|| Value::String(text.to_owned()))
+    let numbers = [text.parse().ok().map(Value::Integer), text.parse().ok().map(Value::Float)];
+    numbers.into_iter().chain([truth.map(Value::Boolean)]).flatten()
+}
+
+fn texts(value: &Value) -> Result<Vec<String>, String> {
+    let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let texts: Result<_, _> = list.iter().map(text).collect();
+    texts.map_err(|_| "write \"KEY:VALUE\", or a list of such texts".to_owned())
+}
+
+fn text(value: &Value) -> Result<String, String> {
+    Ok(value.as_str().ok_or("write a text in quotes")?.to_owned())
+}
+
+fn size(value: &Value) -> Result<Bytes, String> {
+    let size = value.as_integer().map_or_else(|| text(value), |bytes| Ok(bytes.to_string()))?;
+    size.parse::<Bytes>().map_err(|error| error.to_string())
+}
+
+fn count(value: &Value) -> Result<u64, String> {
+    let count = value.as_integer().and_then(|count| u64::try_from(count).ok());
+    Ok(count.filter(|count| *count > 0).ok_or("write a number of events")?)
+}
+
+fn share(value: &Value) -> Result<f64, String> {
+    let share = value.as_float().filter(|share| *share > 0.0 && *share <= 1.0);
+    Ok(share.ok_or("write a share of the card, such as 0.9")?)
+}
+
+fn yes(value: &Value) -> Result<bool, String> {
+    Ok(value.as_bool().ok_or("write true or false")?)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use oomph_trace::cards::Card;
 use serde::{Serialize, Serializer};
 
 use crate::program::Program;
-use crate::settings::{Frameworks, Settings};
+use crate::settings::Settings;
 
 /// How many events the recorder keeps, where nothing else is said.
 pub const RING: u64 = 300_000;
@@ -20,8 +20,8 @@ pub struct Job {
     pub program: Program,
     /// PyTorch's allocator settings.
     pub settings: Settings,
-    /// Those of the other frameworks' allocators.
-    pub frameworks: Frameworks,
+    /// The variables of the other frameworks' allocators.
+    pub frameworks: Vec<(&'static str, OsString)>,
     /// The memory to run with.
     pub limit: Option<Bytes>,
     /// The card whose memory to run with.
@@ -52,7 +52,7 @@ fn as_switch<S: Serializer>(change: &Option<&'static str>, serializer: S) -> Res
 impl Job {
     /// The variables of the frameworks' allocators; `had` is what the user's variable of PyTorch's says.
     pub(crate) fn variables(&self, had: &str) -> Vec<(&'static str, OsString)> {
-        let mut variables = self.frameworks.variables();
+        let mut variables = self.frameworks.clone();
         if !self.settings.is_empty() {
             // PyTorch 2.9 knows only the first; later ones obey it where both are set.
             let merged = self.settings.merged_into(had);

@@ -63,7 +63,7 @@ pub(crate) fn request(job: &Job) -> String {
         oomph: env!("CARGO_PKG_VERSION"),
         argv: job.program.argv().map(|word| word.to_string_lossy().into_owned()).collect(),
         limit: job.limit.map(|limit| limit.0),
-        gpu: job.card.map(|card| card.short),
+        gpu: job.card.map(|card| card.short.as_ref()),
         gpu_total: job.card.map(|card| card.total.0),
         ring: job.ring,
         settings: job.settings.to_string(),

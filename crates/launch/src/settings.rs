@@ -1,6 +1,5 @@
-//! The environment variables of the frameworks' allocators: what the user has, with what the run asks for on top.
+//! The environment variables of PyTorch's allocator: what the user has, with what the run asks for on top.
 
-use std::ffi::OsString;
 use std::fmt;
 
 use oomph_engine::torch::options::{OptionError, Options, known_since, split_settings};
@@ -16,11 +15,8 @@ impl Settings {
     /// key replaces an earlier. `had` is what the user's environment sets, beside which they have to be valid.
     pub fn checked(asked: &[String], had: &str) -> Result<Settings, OptionError> {
         let latest = Profile::of(Version::LATEST);
-        let mut options = Options::default();
-        for (key, value) in split_settings(had) {
-            // What the user has is PyTorch's to judge: its version may know keys that this program does not.
-            let _ = options.set(key, value, &latest);
-        }
+        // What the user has is PyTorch's to judge: its version may know keys that this program does not.
+        let mut options = Options::as_far_as_known(had, &latest);
         let mut settings = Settings::default();
         for (key, value) in asked.iter().flat_map(|text| split_settings(text)) {
             match options.set(key, value, &latest) {
@@ -81,39 +77,6 @@ impl fmt::Display for Settings {
 pub fn in_force() -> String {
     let variable = |name| std::env::var(name).ok();
     variables::in_force(variable(CUDA), variable(GENERAL), None).1.unwrap_or_default()
-}
-
-/// What a run asks of JAX and of TensorFlow.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Frameworks {
-    /// Whether JAX takes most of the card at the start.
-    pub preallocate: Option<bool>,
-    /// The share of the card that JAX may take.
-    pub mem_fraction: Option<f64>,
-    /// TensorFlow takes memory as it needs it.
-    pub growth: bool,
-    /// TensorFlow leaves allocation to CUDA's own pool, which gives memory back.
-    pub async_allocator: bool,
-}
-
-impl Frameworks {
-    /// The variables that say so.
-    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let mut variables: Vec<(&'static str, OsString)> = Vec::new();
-        if let Some(preallocate) = self.preallocate {
-            variables.push(("XLA_PYTHON_CLIENT_PREALLOCATE", preallocate.to_string().into()));
-        }
-        if let Some(share) = self.mem_fraction {
-            variables.push(("XLA_PYTHON_CLIENT_MEM_FRACTION", share.to_string().into()));
-        }
-        if self.growth {
-            variables.push(("TF_FORCE_GPU_ALLOW_GROWTH", "true".into()));
-        }
-        if self.async_allocator {
-            variables.push(("TF_GPU_ALLOCATOR", "cuda_malloc_async".into()));
-        }
-        variables
-    }
 }
 
 #[cfg(test)]

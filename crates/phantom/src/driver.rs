@@ -4,7 +4,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 
 use crate::answer::{answer, put};
 use crate::card::{card, shared_per_processor, threads_per_processor};
-use crate::code::{self, Code, NOT_SUPPORTED, SUCCESS};
+use crate::code::{self, Code, NOT_SUPPORTED};
+use crate::functions::{cuCtxSetCurrent, cuInit};
 use crate::memory;
 use crate::real::{version, write_text};
 use crate::store::Handle;
@@ -83,18 +84,6 @@ answer! {
 
     /// A code in words.
     fn cuGetErrorString(of: Code, at: *mut *const c_char) { *at = code::words(of).1.as_ptr(); }
-}
-
-/// Nothing to prepare.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cuInit(_: c_uint) -> Code {
-    SUCCESS
-}
-
-/// There is one context to choose.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cuCtxSetCurrent(_: Handle) -> Code {
-    SUCCESS
 }
 
 /// The card's name.

@@ -68,7 +68,24 @@ macro_rules! lifetime {
     )* };
 }
 
-pub(crate) use lifetime;
+/// Functions that only set what a handle stands for: `fn set(thing: Handle, value: c_int) { *THINGS[thing] = value; }`.
+///
+/// They answer with the `found` of the module that they are in.
+macro_rules! remember {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($argument:tt: $type:ty),* $(,)?) { *$store:ident[$handle:ident] = $value:expr; }
+    )*) => { $(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> $crate::code::Code {
+            let value = $value;
+            found($store.change($handle, |it| *it = value))
+        }
+    )* };
+}
+
+pub(crate) use {lifetime, remember};
 
 #[cfg(test)]
 mod tests {

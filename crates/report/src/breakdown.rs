@@ -132,13 +132,13 @@ impl Breakdown {
             "cached, at the peak of what is held"
         };
         all.add("", peaks.reserved.saturating_sub(all.sum()), cached);
-        all.add("", card.context, "CUDA context and libraries");
-        let process = peaks.reserved + card.context;
+        all.add("", result.context, "CUDA context and libraries");
+        let process = peaks.reserved + result.context;
         if process > card.total {
             return all.amounting_to(process, format!("needed; the {} has {}", card.short, card.total));
         }
         all.add("", card.total.saturating_sub(process), "free");
-        all.amounting_to(card.total, card.name.clone())
+        all.amounting_to(card.total, card.name.to_string())
     }
 
     /// The numbers of a message as parts of the device; `None` where it leaves some out, or where they are rounded so

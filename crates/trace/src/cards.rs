@@ -4,16 +4,18 @@
 //! with error correction. Each row states what was seen and where. Of several values the smallest is taken, so that
 //! what fits in a plan fits on the card. Values in MiB or in hundredths of a GiB are only that precise.
 
+use std::borrow::Cow;
+
 use crate::Bytes;
 use crate::spelling::nearest;
 
-/// A card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A card: one of those that are known, or one described by its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
     /// What it is called on a command line.
-    pub short: &'static str,
+    pub short: Cow<'static, str>,
     /// What CUDA calls it.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The memory that CUDA reports.
     pub total: Bytes,
     /// Compute capability, major and minor.
@@ -29,7 +31,7 @@ const fn card(
     capability: (u8, u8),
     multiprocessors: u32,
 ) -> Card {
-    Card { short, name, total, capability, multiprocessors }
+    Card { short: Cow::Borrowed(short), name: Cow::Borrowed(name), total, capability, multiprocessors }
 }
 
 /// `n` hundredths of a GiB, as error messages print totals.
@@ -93,10 +95,10 @@ pub fn card_named(name: &str) -> Result<&'static Card, UnknownCard> {
     };
     let wanted = plain(name);
     let is_it = |card: &&Card| {
-        let short = plain(card.short);
+        let short = plain(&card.short);
         let without_maker = short.strip_prefix("rtx").unwrap_or(&short);
         wanted == short
-            || wanted == plain(card.name)
+            || wanted == plain(&card.name)
             || wanted == without_maker
             || wanted == format!("{short}gb")
     };
@@ -104,13 +106,13 @@ pub fn card_named(name: &str) -> Result<&'static Card, UnknownCard> {
     let found = CARDS.iter().find(is_it).or_else(|| CARDS.iter().find(family));
     found.ok_or_else(|| UnknownCard {
         name: name.to_owned(),
-        hint: nearest(&wanted.to_uppercase(), CARDS.iter().map(|card| card.short))
+        hint: nearest(&wanted.to_uppercase(), CARDS.iter().map(|card| card.short.as_ref()))
             .map_or_else(|| ".".to_owned(), |near| format!(", did you mean `{near}`?")),
     })
 }
 
 fn known() -> String {
-    CARDS.iter().map(|card| card.short).collect::<Vec<&str>>().join(", ")
+    CARDS.iter().map(|card| card.short.as_ref()).collect::<Vec<&str>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,23 +1,16 @@
 //! The command line of `oomph plan`. Everything after the script's name belongs to the script.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use oomph_launch::program::Target;
 use oomph_trace::Bytes;
+
+use super::Script;
 
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Plan {
-    /// A script (.py) and its arguments
-    #[arg(value_name = "SCRIPT", required_unless_present_any = ["module", "code"])]
-    pub(crate) command: Vec<OsString>,
-    /// Run a module, as `python -m` does
-    #[arg(short = 'm', value_name = "MODULE", conflicts_with = "code")]
-    pub(crate) module: Option<OsString>,
-    /// Run this text, as `python -c` does
-    #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
-    pub(crate) code: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) script: Script,
     /// The card, such as T4 or A100-80; may be repeated. A table of all where none is named
     #[arg(long, value_name = "NAME", help_heading = "Card")]
     pub(crate) gpu: Vec<String>,
@@ -60,11 +53,4 @@ fn capability(text: &str) -> Result<(u8, u8), String> {
     let parsed =
         text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
     parsed.ok_or_else(|| "write it as 8.9".to_owned())
-}
-
-impl Plan {
-    /// What to run, and its arguments.
-    pub(crate) fn target(&self) -> (Target, &[OsString]) {
-        super::run::target(self.module.as_ref(), self.code.as_ref(), &self.command)
-    }
 }

@@ -6,22 +6,14 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args as ClapArgs, Command, CommandFactory};
 use oomph_launch::configuration::Configuration;
-use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
-use super::{Args, UsageError};
+use super::{Args, Script, UsageError};
 
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Run {
-    /// A script (.py) or a command, and its arguments
-    #[arg(value_name = "SCRIPT", required_unless_present_any = ["module", "code"])]
-    pub(crate) command: Vec<OsString>,
-    /// Run a module, as `python -m` does
-    #[arg(short = 'm', value_name = "MODULE", conflicts_with = "code")]
-    pub(crate) module: Option<OsString>,
-    /// Run this text, as `python -c` does
-    #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
-    pub(crate) code: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) script: Script,
     /// Set one of PyTorch's allocator settings, beside those you have; may be repeated
     #[arg(long = "set", value_name = "KEY:VALUE", help_heading = "Memory")]
     pub(crate) settings: Vec<String>,
@@ -60,31 +52,12 @@ pub(crate) struct Run {
     pub(crate) python: Option<PathBuf>,
 }
 
-/// What `-m`, `-c` and the words after the options name.
-pub(crate) fn target<'a>(
-    module: Option<&OsString>,
-    code: Option<&OsString>,
-    command: &'a [OsString],
-) -> (Target, &'a [OsString]) {
-    match (module, code, command) {
-        (Some(module), _, args) => (Target::Module(module.clone()), args),
-        (None, Some(code), args) => (Target::Code(code.clone()), args),
-        (None, None, [word, args @ ..]) => (Target::Word(word.clone()), args),
-        (None, None, []) => (Target::Word(OsString::new()), &[]),
-    }
-}
-
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
     share.ok_or_else(|| "write a share of the card, above 0 and up to 1".to_owned())
 }
 
 impl Run {
-    /// What to run, and its arguments.
-    pub(crate) fn target(&self) -> (Target, &[OsString]) {
-        target(self.module.as_ref(), self.code.as_ref(), &self.command)
-    }
-
     /// What flags say.
     pub(crate) fn configuration(&self) -> Configuration {
         Configuration {
@@ -140,25 +113,25 @@ fn script(words: &[OsString], verb: &str, from: usize) -> Option<usize> {
 }
 
 /// What a word that begins with `-` is.
-struct Shape {
+pub(super) struct Shape {
     /// What follows belongs to the script: `-m` and `-c`.
     ends_ours: bool,
     /// Its value is the next word.
-    takes_next: bool,
+    pub(super) takes_next: bool,
 }
 
-fn option(run: &Command, word: &str) -> Option<Shape> {
+pub(super) fn option(verb: &Command, word: &str) -> Option<Shape> {
     let takes = |arg: &clap::Arg| {
         arg.get_action().takes_values() && arg.get_num_args().is_none_or(|count| count.min_values() > 0)
     };
     if let Some(long) = word.strip_prefix("--") {
         let name = long.split('=').next().unwrap_or(long);
-        let arg = run.get_arguments().find(|arg| arg.get_long() == Some(name))?;
+        let arg = verb.get_arguments().find(|arg| arg.get_long() == Some(name))?;
         return Some(Shape { ends_ours: false, takes_next: takes(arg) && !long.contains('=') });
     }
     let cluster = word.strip_prefix('-')?;
     for (index, letter) in cluster.char_indices() {
-        let arg = run.get_arguments().find(|arg| arg.get_short() == Some(letter))?;
+        let arg = verb.get_arguments().find(|arg| arg.get_short() == Some(letter))?;
         if takes(arg) {
             let is_last = index + letter.len_utf8() == cluster.len();
             return Some(Shape { ends_ours: matches!(letter, 'm' | 'c'), takes_next: is_last });

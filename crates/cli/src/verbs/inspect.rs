@@ -9,10 +9,5 @@ use crate::output;
 
 pub(crate) fn run(args: &Inspect, common: &Common) -> Result<()> {
     let snapshot = file::snapshot(&run_folder::only_recording(&args.file)?)?;
-    let text = if common.json {
-        json::document(vec![json::inspect(&snapshot)])
-    } else {
-        text::inspect::render(&snapshot, output::colour(common))
-    };
-    output::write(&text, common)
+    output::results(&[snapshot], common, json::inspect, text::inspect::render)
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Plan, common: &Common) -> Result<ExitCode> {
 }
 
 fn request(args: &Plan, common: &Common) -> Request {
-    let (target, rest) = args.target();
+    let (target, rest) = args.script.target();
     Request {
         target,
         args: rest.to_vec(),

@@ -11,7 +11,7 @@ use oomph_launch::folder::RunFolder;
 use oomph_launch::job::{Job, RING};
 use oomph_launch::pressure::Pressure;
 use oomph_launch::program::{Missing, Program};
-use oomph_launch::settings::{Frameworks, Settings, in_force};
+use oomph_launch::settings::{Settings, in_force};
 use oomph_launch::{aftermath, command};
 use oomph_machine::run_folder::{HOME, LAST};
 use oomph_report::text::run::Talk;
@@ -156,7 +156,7 @@ fn of_project() -> Result<Configuration, Refusal> {
 }
 
 fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refusal> {
-    let (target, rest) = args.target();
+    let (target, rest) = args.script.target();
     let settings = Settings::checked(&configuration.set, had).map_err(|error| Refusal::usage(&error))?;
     let card =
         configuration.gpu.as_deref().map(card_named).transpose().map_err(|error| Refusal::usage(&error))?;
@@ -165,12 +165,7 @@ fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refu
     Ok(Job {
         program,
         settings,
-        frameworks: Frameworks {
-            preallocate: configuration.preallocate,
-            mem_fraction: configuration.mem_fraction,
-            growth: configuration.growth.unwrap_or(false),
-            async_allocator: configuration.async_allocator.unwrap_or(false),
-        },
+        frameworks: configuration.frameworks(),
         limit: configuration.limit,
         card,
         ring: configuration.ring.unwrap_or(RING),

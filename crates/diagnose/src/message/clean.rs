@@ -47,10 +47,9 @@ fn is_bare_colour(rest: &std::iter::Peekable<std::str::Chars<'_>>) -> bool {
 
 /// The text with `\n`, `\"` and the like resolved, where it looks escaped as a whole. A Windows path alone does not.
 fn unescaped(text: &str) -> Option<String> {
-    let breaks = text.matches("\\n").count();
     let quoted = text.contains("\\\"") || text.contains("\":") || text.contains("\\u001b");
     let wrapped = ["\\nTraceback", "\\n  File", "\\nRuntimeError", "\\ntorch.", "Error: CUDA"];
-    if breaks == 0
+    if !text.contains("\\n")
         || !(quoted || wrapped.iter().any(|part| text.contains(part)) || text.starts_with(['\'', '"']))
     {
         return None;
@@ -98,24 +97,13 @@ fn stream_of(prefix: &str) -> String {
     words.join(" ")
 }
 
+/// How severe a line is, and which of the two streams it was written to.
+const LEVELS: [&str; 13] = [
+    "DEBUG", "INFO", "WARNING", "WARN", "ERROR", "CRITICAL", "FATAL", "E", "W", "I", "F", "stdout", "stderr",
+];
+
 fn is_level(word: &str) -> bool {
-    let word = word.trim_matches(|c: char| !c.is_ascii_alphabetic());
-    matches!(
-        word,
-        "DEBUG"
-            | "INFO"
-            | "WARNING"
-            | "WARN"
-            | "ERROR"
-            | "CRITICAL"
-            | "FATAL"
-            | "E"
-            | "W"
-            | "I"
-            | "F"
-            | "stdout"
-            | "stderr"
-    )
+    LEVELS.contains(&word.trim_matches(|c: char| !c.is_ascii_alphabetic()))
 }
 
 /// The line without one leading decoration, if it has one.
@@ -159,10 +147,8 @@ fn label(start: &str) -> Option<&str> {
 
 /// `2024-01-01`, `00:00:03.000000:`, `01-01`, `2024-01-01T00:00:00.000Z`.
 fn is_moment(word: &str) -> bool {
-    let separators = word.chars().filter(|c| matches!(c, '-' | ':' | '/')).count();
     let body = word.trim_end_matches([':', ',']);
-    separators > 0
-        && body.len() >= 5
+    body.len() >= 5
         && body.starts_with(|c: char| c.is_ascii_digit())
         && body
             .chars()
@@ -172,9 +158,7 @@ fn is_moment(word: &str) -> bool {
 
 /// `tensorflow/core/common_runtime/bfc_allocator.cc:246]`, `bfc_allocator.cc:246]`.
 fn is_source_line(word: &str) -> bool {
-    word.ends_with(']')
-        && word.contains(':')
-        && word.contains(".cc:") | word.contains(".cpp:") | word.contains(".h:")
+    word.ends_with(']') && [".cc:", ".cpp:", ".h:"].iter().any(|suffix| word.contains(suffix))
 }
 
 /// What is inside `[…]` or `(…)` at the start of a line, if it says who or when and not what.

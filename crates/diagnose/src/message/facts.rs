@@ -4,33 +4,53 @@ use oomph_trace::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The numbers of a message; `None` where it does not print one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+/// The amounts that a message may print; the tables know them by these names.
+macro_rules! facts {
+    ($($(#[$doc:meta])* $amount:ident,)*) => {
+        /// The numbers of a message; `None` where it does not print one.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Facts {
+            $($(#[$doc])* pub $amount: Option<Bytes>,)*
+            /// The device's index.
+            pub device: Option<u32>,
+            /// The processes listed.
+            pub processes: Vec<Process>,
+        }
+
+        impl Facts {
+            /// Every amount by its name.
+            pub(super) fn amounts(&self) -> [(&'static str, Option<Bytes>); 10] {
+                [$((stringify!($amount), self.$amount)),*]
+            }
+
+            fn named(&mut self, name: &str) -> Option<&mut Option<Bytes>> {
+                match name { $(stringify!($amount) => Some(&mut self.$amount),)* _ => None }
+            }
+        }
+    };
+}
+
+facts! {
     /// The request that failed.
-    pub tried: Option<Bytes>,
+    tried,
     /// The memory of the device, or the most the allocator may have.
-    pub total: Option<Bytes>,
+    total,
     /// What live tensors hold.
-    pub allocated: Option<Bytes>,
+    allocated,
     /// What the allocator holds from the device, free or not.
-    pub reserved: Option<Bytes>,
+    reserved,
     /// What the device had free.
-    pub free: Option<Bytes>,
+    free,
     /// What other processes hold, where the message lists them.
-    pub other_process: Option<Bytes>,
+    other_process,
     /// A limit set by the user.
-    pub allowed: Option<Bytes>,
+    allowed,
     /// Free memory inside private pools, which PyTorch counts as allocated.
-    pub private_pools: Option<Bytes>,
+    private_pools,
     /// Memory that counts against the limit but is no tensor (MPS).
-    pub other_allocations: Option<Bytes>,
+    other_allocations,
     /// What this process holds in all, where printed.
-    pub this_process: Option<Bytes>,
-    /// The device's index.
-    pub device: Option<u32>,
-    /// The processes listed.
-    pub processes: Vec<Process>,
+    this_process,
 }
 
 impl Facts {
@@ -45,43 +65,17 @@ impl Facts {
         Some(self.total?.saturating_sub(held))
     }
 
-    /// Every amount by its name.
-    pub(super) fn amounts(&self) -> [(&'static str, Option<Bytes>); 10] {
-        [
-            ("tried", self.tried),
-            ("total", self.total),
-            ("allocated", self.allocated),
-            ("reserved", self.reserved),
-            ("free", self.free),
-            ("other_process", self.other_process),
-            ("allowed", self.allowed),
-            ("private_pools", self.private_pools),
-            ("other_allocations", self.other_allocations),
-            ("this_process", self.this_process),
-        ]
-    }
-
     /// Takes an amount by its name, where none is known. `cached` is what `reserved` holds beyond `allocated`.
     pub(super) fn put(&mut self, name: &str, bytes: Bytes) {
-        let (field, bytes) = match name {
-            "tried" => (&mut self.tried, bytes),
-            "total" => (&mut self.total, bytes),
-            "allocated" => (&mut self.allocated, bytes),
-            "reserved" => (&mut self.reserved, bytes),
-            "cached" => match self.allocated {
-                Some(allocated) => (&mut self.reserved, allocated + bytes),
-                None => return,
-            },
-            "free" => (&mut self.free, bytes),
-            "other_process" => (&mut self.other_process, bytes),
+        let (name, bytes) = match (name, self.allocated) {
+            ("cached", Some(allocated)) => ("reserved", allocated + bytes),
             // Without a limit the largest number there is gets printed.
-            "allowed" if bytes < Bytes(1 << 60) => (&mut self.allowed, bytes),
-            "private_pools" => (&mut self.private_pools, bytes),
-            "other_allocations" => (&mut self.other_allocations, bytes),
-            "this_process" => (&mut self.this_process, bytes),
-            _ => return,
+            ("allowed", _) if bytes >= Bytes(1 << 60) => return,
+            _ => (name, bytes),
         };
-        *field = field.or(Some(bytes));
+        if let Some(field) = self.named(name) {
+            *field = field.or(Some(bytes));
+        }
     }
 
     /// Takes what `other` says where this says nothing.

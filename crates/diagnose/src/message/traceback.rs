@@ -72,44 +72,32 @@ fn frame(line: &str) -> Option<Frame> {
     let line = line.trim();
     let number =
         |rest: &str| super::size::leading_number(rest).and_then(|(number, _)| number.try_into().ok());
+    let found = |file: &str, line: u32, function: &str| {
+        Some(Frame { file: file.to_owned(), line, function: name(function), code: String::new() })
+    };
     // File "train.py", line 61, in main
     if let Some(rest) = line.strip_prefix("File \"").or_else(|| after(line, " File \"")) {
         let (file, rest) = rest.split_once("\", line ")?;
         let function = rest.split_once(", in ").map_or("", |(_, name)| name);
-        return Some(Frame {
-            file: file.to_owned(),
-            line: number(rest)?,
-            function: name(function),
-            code: String::new(),
-        });
+        return found(file, number(rest)?, function);
     }
     // File ~/train.py:61, in main(args)
     if let Some(rest) = line.strip_prefix("File ") {
         let (place, function) = rest.split_once(", in ").unwrap_or((rest, ""));
         let (file, line) = place.rsplit_once(':')?;
-        return Some(Frame {
-            file: file.to_owned(),
-            line: number(line)?,
-            function: name(function),
-            code: String::new(),
-        });
+        return found(file, number(line)?, function);
     }
     // Cell In[3], line 5 · Input In [3], in <cell line: 1>()
     if line.starts_with("Cell In") || line.starts_with("Input In") {
-        let (file, rest) = line.split_once(']')?;
+        let (file, rest) = line.split_at(line.find(']')? + 1);
         let at = after(rest, "line: ").or_else(|| after(rest, "line ")).and_then(number).unwrap_or(0);
         let function = rest.split_once(", in ").map_or("<module>", |(_, name)| name);
-        return Some(Frame {
-            file: format!("{file}]"),
-            line: at,
-            function: name(function),
-            code: String::new(),
-        });
+        return found(file, at, function);
     }
     // <ipython-input-3-abc> in <module> · /job/train.py in forward(self, x)
     let (file, function) = line.split_once(" in ")?;
     let is_file = file.starts_with("<ipython-input") || file.ends_with(".py") && !file.contains(' ');
-    is_file.then(|| Frame { file: file.to_owned(), line: 0, function: name(function), code: String::new() })
+    if is_file { found(file, 0, function) } else { None }
 }
 
 fn name(function: &str) -> String {

@@ -2,29 +2,13 @@
 
 use crate::classes::ByClass;
 use crate::phase::Phase;
+use oomph_trace::cards::Card;
 use oomph_trace::{Bytes, named};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How the caveat begins of a card that another stands for.
 pub const ALIKE: &str = "seen on a card of another architecture (name it with --gpu to see it on its own)";
-
-/// The card that was asked about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedCard {
-    /// What it is called on the command line.
-    pub short: String,
-    /// What CUDA calls it.
-    pub name: String,
-    /// Its memory.
-    pub total: Bytes,
-    /// Compute capability.
-    pub capability: (u8, u8),
-    /// What a CUDA context with its libraries takes of it.
-    pub context: Bytes,
-    /// The card that was simulated when the program ran, where that is another of its kind.
-    pub seen_on: Option<String>,
-}
 
 /// The peaks of PyTorch's allocator, as it counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,8 +98,12 @@ impl PlannedVary {
 pub struct PlanResult {
     /// The program, as it was named.
     pub script: String,
-    /// The card.
-    pub card: PlannedCard,
+    /// The card that was asked about.
+    pub card: Card,
+    /// What a CUDA context with its libraries takes of it.
+    pub context: Bytes,
+    /// The card that was simulated when the program ran, where that is another of its kind.
+    pub seen_on: Option<String>,
     /// What PyTorch may hold, where less than the card has was asked for.
     pub limit: Option<Bytes>,
     /// `None` where the program came to no use of the card.
@@ -143,7 +131,7 @@ pub struct PlanResult {
 impl PlanResult {
     /// What the process holds at its peak: PyTorch's memory and the context.
     pub fn process(&self) -> Option<Bytes> {
-        self.peaks.map(|peaks| peaks.reserved + self.card.context)
+        self.peaks.map(|peaks| peaks.reserved + self.context)
     }
 }
 

@@ -88,14 +88,7 @@ fn rank(streams: &[Stream], stream: Stream) -> StreamIdx {
 fn driver_calls(trace: &Trace) -> Vec<DriverCall> {
     let numbered = (0..).map(EventIdx).zip(&trace.events);
     let calls = numbered.filter(|(_, event)| event.action.is_driver_call());
-    calls
-        .map(|(at, Event { action, addr, size, .. })| DriverCall {
-            event: at,
-            action: *action,
-            addr: *addr,
-            size: *size,
-        })
-        .collect()
+    calls.map(|(event, &Event { action, addr, size, .. })| DriverCall { event, action, addr, size }).collect()
 }
 
 struct Builder<'a> {

@@ -169,7 +169,7 @@ impl<D: Device> Torch<D> {
         if self.owners[usize::from(search.owner.0)].capturing {
             return None;
         }
-        self.release_cached();
+        self.empty_cache();
         self.tally.retries += 1;
         // The cache is not searched again: a block whose free has just completed is not found.
         self.grow(search)

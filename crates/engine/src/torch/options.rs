@@ -188,7 +188,7 @@ impl Options {
     }
 
     /// What is known of a string that PyTorch accepted: it may hold what replay does not model.
-    pub(crate) fn as_far_as_known(conf: &str, profile: &Profile) -> Options {
+    pub fn as_far_as_known(conf: &str, profile: &Profile) -> Options {
         let mut options = Options::default();
         for (key, value) in split_settings(conf) {
             let _ = options.set(key, value, profile);

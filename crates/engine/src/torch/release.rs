@@ -10,13 +10,9 @@ use super::{Search, Torch};
 use crate::device::Device;
 
 impl<D: Device> Torch<D> {
-    /// `torch.cuda.empty_cache()`.
+    /// `torch.cuda.empty_cache()`, which a request under pressure does as well: completes pending frees, then returns
+    /// what is wholly free, of the default pools and then of abandoned private ones.
     pub fn empty_cache(&mut self) {
-        self.release_cached();
-    }
-
-    /// Completes pending frees, then returns what is wholly free: the default pools, then abandoned private ones.
-    pub(super) fn release_cached(&mut self) {
         self.complete_all();
         self.release_pool(OwnerIdx::DEFAULT, false);
         self.release_pool(OwnerIdx::DEFAULT, true);

@@ -57,7 +57,8 @@ impl<D: Device> Torch<D> {
             }
             let seed = &seeds[first];
             let runs: Vec<usize> = if seed.expandable {
-                (first..seeds.len()).filter(|other| seeds[*other].shares_space_with(seed)).collect()
+                let of = |seed: &SeedSegment| (seed.expandable, seed.owner, seed.small, seed.stream);
+                (first..seeds.len()).filter(|other| of(&seeds[*other]) == of(seed)).collect()
             } else {
                 vec![first]
             };
@@ -129,11 +130,5 @@ impl<D: Device> Torch<D> {
             self.counters.requested += requested;
         }
         id
-    }
-}
-
-impl SeedSegment {
-    fn shares_space_with(&self, other: &SeedSegment) -> bool {
-        self.expandable && (self.owner, self.small, self.stream) == (other.owner, other.small, other.stream)
     }
 }

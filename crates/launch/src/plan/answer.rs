@@ -3,15 +3,16 @@
 use oomph_diagnose::class_curves::{self, ClassCurves};
 use oomph_diagnose::explain::explain;
 use oomph_diagnose::phases::Phases;
-use oomph_diagnose::place::{Line, Place, Places, place_seen};
+use oomph_diagnose::place::{Place, Places, place_seen};
 use oomph_diagnose::results::plan::{ALIKE, PlanResult, PlannedAt};
 use oomph_diagnose::tune::Search;
 use oomph_engine::recording::Recording;
 use oomph_machine::cores;
-use oomph_trace::sidecar::{Question, SeenFrame, Stop};
+use oomph_trace::cards::Card;
+use oomph_trace::sidecar::{Question, Stop};
 use oomph_trace::{Bytes, EventIdx};
 
-use super::cards::{CONTEXT, CardSpec};
+use super::cards::CONTEXT;
 use super::refusal;
 use super::trial::Trial;
 
@@ -21,7 +22,7 @@ const MATTERS: u64 = 1000;
 const NAMED: usize = 3;
 
 /// What PyTorch may hold on a card.
-pub fn allowed(card: &CardSpec, limit: Option<Bytes>) -> Bytes {
+pub fn allowed(card: &Card, limit: Option<Bytes>) -> Bytes {
     let beside = card.total.saturating_sub(CONTEXT);
     limit.map_or(beside, |limit| limit.min(beside))
 }
@@ -42,16 +43,12 @@ pub fn completes(trial: &Trial, allowed: Bytes) -> Option<(bool, u64)> {
 }
 
 /// The answer for a card, from a run in which the phantom was `seen_on`.
-pub fn of(
-    script: &str,
-    trial: &Trial,
-    card: &CardSpec,
-    seen_on: &CardSpec,
-    limit: Option<Bytes>,
-) -> PlanResult {
+pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Option<Bytes>) -> PlanResult {
     let mut result = PlanResult {
         script: script.to_owned(),
-        card: card.shown(seen_on),
+        card: card.clone(),
+        context: CONTEXT,
+        seen_on: (card.short != seen_on.short).then(|| seen_on.short.to_string()),
         limit,
         peaks: trial.peaks.filter(|peaks| peaks.reserved > Bytes::ZERO),
         fits: None,
@@ -134,9 +131,9 @@ fn describe(result: &mut PlanResult, recording: &Recording, trial: &Trial) {
             result.at.within = place.within.map(|inner| (inner.file, inner.line));
         }
         None => {
-            if let Some(line) = trial.notes.backward.as_ref().and_then(|stack| user_line(&stack.frames)) {
-                result.at.file = Some(line.file);
-                result.at.line = Some(line.line);
+            if let Some(seen) = trial.notes.backward.as_ref().and_then(|stack| place_seen(&stack.frames)) {
+                result.at.file = Some(seen.line.file);
+                result.at.line = Some(seen.line.line);
             }
         }
     }
@@ -193,15 +190,10 @@ fn caveats(trial: &Trial) -> Vec<String> {
     caveats
 }
 
-/// The user's line in a stack that the process walked itself.
-fn user_line(frames: &[SeenFrame]) -> Option<Line> {
-    place_seen(frames).map(|place| place.line)
-}
-
 fn named(questions: &[&Question]) -> String {
     let mut shown: Vec<String> = Vec::new();
     for question in questions {
-        let Some(line) = user_line(&question.frames) else { continue };
+        let Some(Place { line, .. }) = place_seen(&question.frames) else { continue };
         let text = format!("{}:{} ({})", line.file_name(), line.line, question.kind);
         if !shown.contains(&text) {
             shown.push(text);

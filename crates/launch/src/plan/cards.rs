@@ -1,6 +1,5 @@
 //! The cards a plan is for, and which of them one run answers for.
 
-use oomph_diagnose::results::plan::PlannedCard;
 use oomph_trace::Bytes;
 use oomph_trace::cards::{CARDS, Card, card_named};
 use oomph_trace::phantom::PhantomCard;
@@ -9,73 +8,32 @@ use oomph_trace::phantom::PhantomCard;
 /// any library). Other cards were not measured; smaller ones hold less.
 pub const CONTEXT: Bytes = Bytes::mib(768);
 
-/// A card in question: one of the known ones, or one described by its memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CardSpec {
-    /// What it is called on the command line.
-    pub short: String,
-    /// What CUDA calls it.
-    pub name: String,
-    /// Its memory.
-    pub total: Bytes,
-    /// Compute capability.
-    pub capability: (u8, u8),
-    /// Streaming multiprocessors.
-    pub multiprocessors: u32,
-}
-
-impl From<&Card> for CardSpec {
-    fn from(card: &Card) -> CardSpec {
-        CardSpec {
-            short: card.short.to_owned(),
-            name: card.name.to_owned(),
-            total: card.total,
-            capability: card.capability,
-            multiprocessors: card.multiprocessors,
-        }
+/// A card of which only its memory and perhaps its capability are known: otherwise like the known card of that
+/// capability with the next larger memory, or the largest.
+pub fn with_memory(total: Bytes, capability: Option<(u8, u8)>) -> Card {
+    let capability = capability.unwrap_or((8, 9));
+    let mut like: Vec<&Card> = CARDS.iter().filter(|card| card.capability == capability).collect();
+    like.sort_by_key(|card| card.total);
+    let nearest = like.iter().find(|card| card.total >= total).or(like.last());
+    Card {
+        short: total.to_string().replace(' ', "").replace(".00", "").into(),
+        name: nearest.map_or("a GPU".into(), |card| card.name.clone()),
+        total,
+        capability,
+        multiprocessors: nearest.map_or(80, |card| card.multiprocessors),
     }
 }
 
-impl CardSpec {
-    /// A card of which only its memory and perhaps its capability are known: otherwise like the known card of that
-    /// capability with the next larger memory, or the largest.
-    pub fn with_memory(total: Bytes, capability: Option<(u8, u8)>) -> CardSpec {
-        let capability = capability.unwrap_or((8, 9));
-        let mut like: Vec<&Card> = CARDS.iter().filter(|card| card.capability == capability).collect();
-        like.sort_by_key(|card| card.total);
-        let nearest = like.iter().find(|card| card.total >= total).or(like.last());
-        CardSpec {
-            short: total.to_string().replace(' ', "").replace(".00", ""),
-            name: nearest.map_or_else(|| "a GPU".to_owned(), |card| card.name.to_owned()),
-            total,
-            capability,
-            multiprocessors: nearest.map_or(80, |card| card.multiprocessors),
-        }
-    }
-
-    /// As the phantom is told of it. Memory is handed out without end, so that the peak is seen even where it does not
-    /// fit; what the program is told is the card's own.
-    pub fn phantom(&self) -> PhantomCard {
-        PhantomCard {
-            name: self.name.clone(),
-            total: self.total,
-            context: CONTEXT,
-            capacity: Some(Bytes(1 << 43)),
-            capability: self.capability,
-            multiprocessors: self.multiprocessors,
-        }
-    }
-
-    /// As it is shown; `seen_on` is the card that the phantom was during the run.
-    pub fn shown(&self, seen_on: &CardSpec) -> PlannedCard {
-        PlannedCard {
-            short: self.short.clone(),
-            name: self.name.clone(),
-            total: self.total,
-            capability: self.capability,
-            context: CONTEXT,
-            seen_on: (self.short != seen_on.short).then(|| seen_on.short.clone()),
-        }
+/// A card as the phantom is told of it. Memory is handed out without end, so that the peak is seen even where it does
+/// not fit; what the program is told is the card's own.
+pub fn phantom(card: &Card) -> PhantomCard {
+    PhantomCard {
+        name: card.name.to_string(),
+        total: card.total,
+        context: CONTEXT,
+        capacity: Some(Bytes(1 << 43)),
+        capability: card.capability,
+        multiprocessors: card.multiprocessors,
     }
 }
 
@@ -83,13 +41,13 @@ impl CardSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// The card that the phantom is during the run.
-    pub seen_on: CardSpec,
+    pub seen_on: Card,
     /// Those it answers for.
-    pub cards: Vec<CardSpec>,
+    pub cards: Vec<Card>,
 }
 
 /// Groups for cards that were named: one for each capability, since kernels and workspaces are chosen by it.
-pub fn exact_groups(cards: &[CardSpec]) -> Vec<Group> {
+pub fn exact_groups(cards: &[Card]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for card in cards {
         match groups.iter_mut().find(|group| group.seen_on.capability == card.capability) {
@@ -111,10 +69,10 @@ pub fn table_groups() -> Vec<Group> {
     let mut groups = Vec::new();
     for stands in ["T4", "L4", "H200"] {
         let Ok(card) = card_named(stands) else { continue };
-        let mut cards: Vec<CardSpec> =
-            CARDS.iter().filter(|card| kind(card.capability) == stands).map(CardSpec::from).collect();
+        let mut cards: Vec<Card> =
+            CARDS.iter().filter(|card| kind(card.capability) == stands).cloned().collect();
         cards.sort_by_key(|card| card.total);
-        groups.push(Group { seen_on: card.into(), cards });
+        groups.push(Group { seen_on: card.clone(), cards });
     }
     groups
 }
@@ -127,26 +85,28 @@ mod tests {
     fn the_table_has_every_card_once() {
         let groups = table_groups();
         let mut shorts: Vec<String> =
-            groups.iter().flat_map(|group| &group.cards).map(|card| card.short.clone()).collect();
-        let mut known: Vec<String> = CARDS.iter().map(|card| card.short.to_owned()).collect();
+            groups.iter().flat_map(|group| &group.cards).map(|card| card.short.to_string()).collect();
+        let mut known: Vec<String> = CARDS.iter().map(|card| card.short.to_string()).collect();
         shorts.sort();
         known.sort();
         assert_eq!(shorts, known);
         let seen: Vec<(&str, usize)> =
-            groups.iter().map(|group| (group.seen_on.short.as_str(), group.cards.len())).collect();
+            groups.iter().map(|group| (group.seen_on.short.as_ref(), group.cards.len())).collect();
         assert_eq!(seen, [("T4", 4), ("L4", 9), ("H200", 3)]);
     }
 
     #[test]
     fn named_cards_of_one_capability_share_a_run() {
-        let named: Vec<CardSpec> = ["H100", "T4", "H200"]
-            .iter()
-            .filter_map(|name| card_named(name).ok())
-            .map(CardSpec::from)
-            .collect();
+        let named: Vec<Card> =
+            ["H100", "T4", "H200"].iter().filter_map(|name| card_named(name).ok().cloned()).collect();
         let shown: Vec<(String, Vec<String>)> = exact_groups(&named)
             .into_iter()
-            .map(|group| (group.seen_on.short, group.cards.into_iter().map(|card| card.short).collect()))
+            .map(|group| {
+                (
+                    group.seen_on.short.to_string(),
+                    group.cards.iter().map(|card| card.short.to_string()).collect(),
+                )
+            })
             .collect();
         let of = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
         assert_eq!(shown, [("H100".to_owned(), of(&["H100", "H200"])), ("T4".to_owned(), of(&["T4"]))]);
@@ -154,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_card_known_by_its_memory_is_like_one_that_is_known() {
-        let card = CardSpec::with_memory(Bytes::gib(24), Some((8, 9)));
-        assert_eq!((card.short.as_str(), card.name.as_str()), ("24GiB", "NVIDIA GeForce RTX 4090"));
-        let unknown = CardSpec::with_memory(Bytes::gib(24), Some((8, 7)));
-        assert_eq!((unknown.name.as_str(), unknown.capability), ("a GPU", (8, 7)));
+        let card = with_memory(Bytes::gib(24), Some((8, 9)));
+        assert_eq!((card.short.as_ref(), card.name.as_ref()), ("24GiB", "NVIDIA GeForce RTX 4090"));
+        let unknown = with_memory(Bytes::gib(24), Some((8, 7)));
+        assert_eq!((unknown.name.as_ref(), unknown.capability), ("a GPU", (8, 7)));
     }
 }

@@ -4,9 +4,10 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use oomph_trace::cards::Card;
 use oomph_trace::phantom;
 
-use super::cards::CardSpec;
+use super::cards;
 use crate::hook;
 
 /// Its name.
@@ -46,7 +47,7 @@ fn installed() -> Vec<PathBuf> {
 }
 
 /// What a process needs to see this card instead of a real one.
-pub fn variables(library: &Path, card: &CardSpec) -> Vec<(&'static str, OsString)> {
+pub fn variables(library: &Path, card: &Card) -> Vec<(&'static str, OsString)> {
     let mut preload = OsString::from(library);
     if let Some(had) = env::var_os("LD_PRELOAD").filter(|had| !had.is_empty()) {
         preload.push(":");
@@ -54,7 +55,7 @@ pub fn variables(library: &Path, card: &CardSpec) -> Vec<(&'static str, OsString
     }
     vec![
         ("LD_PRELOAD", preload),
-        (phantom::VARIABLE, card.phantom().to_string().into()),
+        (phantom::VARIABLE, cards::phantom(card).to_string().into()),
         // One card, whatever the machine has and the shell hides.
         ("CUDA_VISIBLE_DEVICES", "0".into()),
     ]

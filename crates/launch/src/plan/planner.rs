@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use oomph_diagnose::class_curves::ClassCurves;
 use oomph_diagnose::results::plan::{PlanResult, PlannedOption, PlannedVary};
 use oomph_trace::Bytes;
-use oomph_trace::cards::{UnknownCard, card_named};
+use oomph_trace::cards::{Card, UnknownCard, card_named};
 
-use super::cards::{CardSpec, Group, exact_groups, table_groups};
+use super::cards::{Group, exact_groups, table_groups, with_memory};
 use super::options::{self, CHANGES, Change};
 use super::phantom::{self, NoPhantom};
 use super::trial::{Prints, Stage, Trial};
@@ -20,7 +20,7 @@ use super::{answer, vary};
 use crate::folder::RunFolder;
 use crate::job::{Job, PlanRequest};
 use crate::program::{Missing, Program, Target};
-use crate::settings::{self, Frameworks, Settings};
+use crate::settings::{self, Settings};
 
 /// How long one run may take where nothing else is said, in seconds.
 pub const LONGEST: u64 = 300;
@@ -118,10 +118,10 @@ pub fn plan(request: &Request, say: &(dyn Fn(&str) + Sync)) -> Result<Plan> {
     let groups = match &request.cards {
         Cards::All => table_groups(),
         Cards::Named(names) => {
-            let cards = names.iter().map(|name| Ok(CardSpec::from(card_named(name)?)));
-            exact_groups(&cards.collect::<Result<Vec<CardSpec>, RequestError>>()?)
+            let cards = names.iter().map(|name| Ok(card_named(name)?.clone()));
+            exact_groups(&cards.collect::<Result<Vec<Card>, RequestError>>()?)
         }
-        Cards::Memory(total, capability) => exact_groups(&[CardSpec::with_memory(*total, *capability)]),
+        Cards::Memory(total, capability) => exact_groups(&[with_memory(*total, *capability)]),
     };
     let trials = planner.run_groups(&groups)?;
     let mut results: Vec<PlanResult> = Vec::new();
@@ -187,19 +187,13 @@ impl Planner<'_> {
     }
 
     /// A run beside the main one, in a folder within its own.
-    fn once(&self, job: &Job, name: &str, card: &CardSpec) -> io::Result<Trial> {
+    fn once(&self, job: &Job, name: &str, card: &Card) -> io::Result<Trial> {
         let folder = self.folder.within(name, job)?;
         self.stage.run(job, &folder, card, Prints::ToFile)
     }
 
     /// The changes, where it does not fit or they are asked for.
-    fn add_options(
-        &self,
-        result: &mut PlanResult,
-        group: &Group,
-        base: &Trial,
-        card: &CardSpec,
-    ) -> Result<()> {
+    fn add_options(&self, result: &mut PlanResult, group: &Group, base: &Trial, card: &Card) -> Result<()> {
         let wanted = match self.request.changes {
             Changes::Always => true,
             Changes::IfNeeded => result.fits == Some(false),
@@ -235,10 +229,10 @@ impl Planner<'_> {
     }
 
     /// The largest value of the script's flag that fits a card.
-    fn vary(&self, flag: &str, group: &Group, base: &Trial, card: &CardSpec) -> Result<PlannedVary> {
+    fn vary(&self, flag: &str, group: &Group, base: &Trial, card: &Card) -> Result<PlannedVary> {
         let asked = vary::value_of(&self.job.program.args, flag);
         let allowed = answer::allowed(card, self.request.limit);
-        let found = vary::largest(asked.unwrap_or(1), allowed.0, |value| {
+        vary::largest(flag, asked, allowed, |value| {
             (self.say)(&format!("planning {flag} {value} on the {}", card.short));
             let fresh;
             let trial = if asked == Some(value) {
@@ -254,18 +248,10 @@ impl Planner<'_> {
                 let first = text.lines().next().unwrap_or_default();
                 anyhow::bail!("the script failed with {flag} {value}: {class}: {first}");
             }
-            let needs = trial.peaks.map(|peaks| peaks.reserved.0).unwrap_or_default();
+            let needs = trial.peaks.map(|peaks| peaks.reserved).unwrap_or_default();
             let (fits, _) = answer::completes(trial, allowed)
                 .with_context(|| format!("the script used no GPU with {flag} {value}"))?;
             Ok(vary::Need { fits, needs })
-        })?;
-        Ok(PlannedVary {
-            flag: flag.to_owned(),
-            asked,
-            largest: found.largest,
-            peak_reserved: found.needs.map(Bytes),
-            is_open: found.is_open,
-            tried: found.tried,
         })
     }
 }
@@ -284,7 +270,7 @@ fn job(request: &Request) -> Result<Job, RequestError> {
     }
     Ok(Job {
         settings: Settings::checked(&request.settings, &settings::in_force())?,
-        frameworks: Frameworks::default(),
+        frameworks: Vec::new(),
         limit: None,
         card: None,
         ring: RING,

@@ -12,10 +12,10 @@ use oomph_diagnose::results::plan::PlannedPeaks;
 use oomph_engine::recording::{Known, Recording};
 use oomph_machine::explain;
 use oomph_machine::run_folder::Notes;
+use oomph_trace::cards::Card;
 use oomph_trace::sidecar::{MarkKind, PlanNotes, Stop};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::cards::CardSpec;
 use super::phantom;
 use crate::folder::RunFolder;
 use crate::job::Job;
@@ -63,7 +63,7 @@ pub struct Stage {
 
 impl Stage {
     /// Runs the script once.
-    pub fn run(&self, job: &Job, folder: &RunFolder, card: &CardSpec, prints: Prints) -> io::Result<Trial> {
+    pub fn run(&self, job: &Job, folder: &RunFolder, card: &Card, prints: Prints) -> io::Result<Trial> {
         let mut command = command::of(job, Some(folder), &settings::in_force());
         command.envs(phantom::variables(&self.library, card)).stdin(Stdio::null());
         match prints {

@@ -2,6 +2,9 @@
 
 use std::ffi::OsString;
 
+use oomph_diagnose::results::plan::PlannedVary;
+use oomph_trace::Bytes;
+
 /// The value of a flag on a command line: `--batch 64` or `--batch=64`; the last counts.
 pub fn value_of(args: &[OsString], flag: &str) -> Option<u64> {
     position(args, flag).and_then(|(_, _, value)| value)
@@ -39,32 +42,26 @@ pub struct Need {
     /// Whether it fits.
     pub fits: bool,
     /// What it needs; more with a greater value, about in proportion.
-    pub needs: u64,
-}
-
-/// The outcome of a search.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// The largest value that fits.
-    pub largest: Option<u64>,
-    /// What that needs.
-    pub needs: Option<u64>,
-    /// Whether no value was found that does not fit.
-    pub is_open: bool,
-    /// The values tried, in order.
-    pub tried: Vec<u64>,
+    pub needs: Bytes,
 }
 
 /// Values beyond this are not tried.
 const MOST: u64 = 1 << 20;
 
-/// Searches from `start` on: by doubling or halving until the answer lies between two values, then between them, where
-/// the straight line through the last two trials says, else in the middle. `room` is what may be needed.
-pub fn largest<E>(start: u64, room: u64, mut trial: impl FnMut(u64) -> Result<Need, E>) -> Result<Found, E> {
-    let mut found = Found { largest: None, needs: None, is_open: false, tried: Vec::new() };
-    let mut points: Vec<(u64, u64)> = Vec::new();
+/// Searches from the value `asked` on: by doubling or halving until the answer lies between two values, then between
+/// them, where the straight line through the last two trials says, else in the middle. `room` is what may be needed.
+pub fn largest<E>(
+    flag: &str,
+    asked: Option<u64>,
+    room: Bytes,
+    mut trial: impl FnMut(u64) -> Result<Need, E>,
+) -> Result<PlannedVary, E> {
+    let flag = flag.to_owned();
+    let mut found =
+        PlannedVary { flag, asked, largest: None, peak_reserved: None, is_open: false, tried: Vec::new() };
+    let mut points: Vec<(u64, Bytes)> = Vec::new();
     let (mut low, mut high) = (0_u64, u64::MAX);
-    let mut next = start.max(1);
+    let mut next = asked.unwrap_or(1).max(1);
     while low + 1 < high {
         let result = trial(next)?;
         found.tried.push(next);
@@ -72,7 +69,7 @@ pub fn largest<E>(start: u64, room: u64, mut trial: impl FnMut(u64) -> Result<Ne
         if result.fits {
             low = next;
             found.largest = Some(next);
-            found.needs = Some(result.needs);
+            found.peak_reserved = Some(result.needs);
         } else {
             high = next;
         }
@@ -104,16 +101,16 @@ pub fn largest<E>(start: u64, room: u64, mut trial: impl FnMut(u64) -> Result<Ne
 
 /// The value at which the line through the last two trials meets the room there is; the one above it every second time,
 /// since both have to be tried.
-fn guess(points: &[(u64, u64)], room: u64, tried: usize) -> Option<u64> {
+fn guess(points: &[(u64, Bytes)], room: Bytes, tried: usize) -> Option<u64> {
     let [.., (x1, y1), (x2, y2)] = *points else { return None };
     if x1 == x2 || y1 == y2 {
         return None;
     }
-    let slope = (y2 as f64 - y1 as f64) / (x2 as f64 - x1 as f64);
+    let slope = (y2.0 as f64 - y1.0 as f64) / (x2 as f64 - x1 as f64);
     if slope <= 0.0 {
         return None;
     }
-    let meets = x2 as f64 + (room as f64 - y2 as f64) / slope;
+    let meets = x2 as f64 + (room.0 as f64 - y2.0 as f64) / slope;
     (meets >= 1.0)
         .then(|| (meets.floor() as u64).saturating_add(u64::from(tried.is_multiple_of(2) && tried > 2)))
 }
@@ -140,10 +137,11 @@ mod tests {
         check("t.py --batch many", None, "t.py --batch 7");
     }
 
-    fn search(start: u64, room: u64, needs: impl Fn(u64) -> u64) -> Found {
-        let trial =
-            |value| -> Result<Need, ()> { Ok(Need { fits: needs(value) <= room, needs: needs(value) }) };
-        largest(start, room, trial).expect("trials do not fail")
+    fn search(start: u64, room: u64, needs: impl Fn(u64) -> u64) -> PlannedVary {
+        let trial = |value| -> Result<Need, ()> {
+            Ok(Need { fits: needs(value) <= room, needs: Bytes(needs(value)) })
+        };
+        largest("--batch", Some(start), Bytes(room), trial).expect("trials do not fail")
     }
 
     #[test]
@@ -175,9 +173,9 @@ mod tests {
     fn a_line_that_asks_for_more_than_is_needed_does_not_make_it_crawl() {
         // It holds as much as it likes, and completes with three quarters of it.
         let trial = |value: u64| -> Result<Need, ()> {
-            Ok(Need { fits: 75 * value + 100 <= 15_000, needs: 100 * value + 100 })
+            Ok(Need { fits: 75 * value + 100 <= 15_000, needs: Bytes(100 * value + 100) })
         };
-        let found = largest(64, 15_000, trial).expect("trials do not fail");
+        let found = largest("--batch", Some(64), Bytes(15_000), trial).expect("trials do not fail");
         assert_eq!((found.largest, found.tried.len() <= 12), (Some(198), true), "{:?}", found.tried);
     }
 
@@ -189,6 +187,6 @@ mod tests {
 
     #[test]
     fn a_trial_that_fails_ends_the_search() {
-        assert_eq!(largest(4, 1, Err::<Need, u64>), Err(4));
+        assert_eq!(largest("--batch", Some(4), Bytes(1), Err::<Need, u64>), Err(4));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::descriptors::{Tensor, filter, movement, tensor};
+use super::descriptors::{FILTERS, MOVEMENTS, TENSORS, Tensor};
 use super::problem::{Convolution, Direction};
 use super::workspaces::convolution::workspace;
 use super::{BAD_PARAM, put, size};
@@ -36,15 +36,13 @@ struct Descriptors {
 impl Descriptors {
     /// The workspace of the convolution that they describe; `None` where one of them is unknown.
     fn workspace(&self, direction: Direction) -> Option<usize> {
-        let (filter, moves) = (filter(self.w)?, movement(self.moves)?);
+        let filter = FILTERS.get(self.w)?;
         let convolution = Convolution {
             direction,
-            input: tensor(self.x)?,
+            input: TENSORS.get(self.x)?,
             filter: Tensor { data_type: filter.data_type, dims: filter.dims, strides: Vec::new() },
-            output: tensor(self.y)?,
-            pads: moves.pads,
-            strides: moves.strides,
-            dilations: moves.dilations,
+            output: TENSORS.get(self.y)?,
+            moves: MOVEMENTS.get(self.moves)?,
         };
         Some(size(workspace(&convolution)))
     }

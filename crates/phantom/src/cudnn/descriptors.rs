@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use super::{BAD_PARAM, NOT_SUPPORTED, found, put};
 use crate::answer::{answer, offer};
 use crate::code::{Code, SUCCESS};
-use crate::store::{Handle, Store, handle, lifetime};
+use crate::store::{Handle, Store, handle, lifetime, remember};
 
 /// The shape of a tensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,29 +33,9 @@ pub(crate) struct Movement {
     pub(crate) dilations: Vec<i64>,
 }
 
-static TENSORS: Store<Tensor> = Store::new();
-static FILTERS: Store<Filter> = Store::new();
-static MOVEMENTS: Store<Movement> = Store::new();
-
-/// A tensor's shape.
-pub(crate) fn tensor(handle: Handle) -> Option<Tensor> {
-    TENSORS.get(handle)
-}
-
-/// A filter's shape.
-pub(crate) fn filter(handle: Handle) -> Option<Filter> {
-    FILTERS.get(handle)
-}
-
-/// How a filter moves.
-pub(crate) fn movement(handle: Handle) -> Option<Movement> {
-    MOVEMENTS.get(handle)
-}
-
-/// Sets the shape of a tensor's descriptor.
-pub(crate) fn describe(handle: Handle, shape: Tensor) -> Code {
-    found(TENSORS.change(handle, |tensor| *tensor = shape))
-}
+pub(crate) static TENSORS: Store<Tensor> = Store::new();
+pub(crate) static FILTERS: Store<Filter> = Store::new();
+pub(crate) static MOVEMENTS: Store<Movement> = Store::new();
 
 /// The dimensions that C gives as a count and an array of ints; cuDNN has at most eight.
 ///
@@ -104,18 +84,36 @@ answer! {
     fn cudnnCreateSpatialTransformerDescriptor(at: *mut Handle) { *at = handle(); }
 }
 
-/// A tensor's shape.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudnnSetTensorNdDescriptor(
-    handle: Handle,
-    data_type: c_int,
-    count: c_int,
-    dims: *const c_int,
-    strides: *const c_int,
-) -> Code {
-    // SAFETY: the caller's arrays of `count` ints.
-    let (dims, strides) = unsafe { (ints(count, dims), ints(count, strides)) };
-    describe(handle, Tensor { data_type, dims, strides })
+remember! {
+    /// A tensor's shape.
+    fn cudnnSetTensorNdDescriptor(
+        tensor: Handle, data_type: c_int, count: c_int, dims: *const c_int, strides: *const c_int,
+    ) {
+        // SAFETY: the caller's arrays of `count` ints.
+        *TENSORS[tensor] = unsafe { Tensor { data_type, dims: ints(count, dims), strides: ints(count, strides) } };
+    }
+
+    /// A filter's shape.
+    fn cudnnSetFilterNdDescriptor(
+        filter: Handle, data_type: c_int, format: c_int, count: c_int, dims: *const c_int,
+    ) {
+        // SAFETY: the caller's array of `count` ints.
+        *FILTERS[filter] = Filter { data_type, format, dims: unsafe { ints(count, dims) } };
+    }
+
+    /// How a filter moves.
+    fn cudnnSetConvolutionNdDescriptor(
+        movement: Handle, count: c_int, pads: *const c_int, strides: *const c_int, dilations: *const c_int,
+        mode: c_int, _: c_int,
+    ) {
+        *MOVEMENTS[movement] = match mode {
+            // SAFETY: the caller's arrays of `count` ints.
+            0 | 1 => unsafe {
+                Movement { pads: ints(count, pads), strides: ints(count, strides), dilations: ints(count, dilations) }
+            },
+            _ => return NOT_SUPPORTED,
+        };
+    }
 }
 
 /// The shape as it was set.
@@ -128,7 +126,7 @@ pub(crate) unsafe extern "C" fn cudnnGetTensorNdDescriptor(
     dims: *mut c_int,
     strides: *mut c_int,
 ) -> Code {
-    let Some(shape) = tensor(handle) else { return BAD_PARAM };
+    let Some(shape) = TENSORS.get(handle) else { return BAD_PARAM };
     // SAFETY: the caller's pointers, and its arrays of `room` ints.
     unsafe {
         write(dims, room, &shape.dims);
@@ -137,20 +135,6 @@ pub(crate) unsafe extern "C" fn cudnnGetTensorNdDescriptor(
         offer(count, c_int::try_from(shape.dims.len()).unwrap_or(0));
     }
     SUCCESS
-}
-
-/// A filter's shape.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudnnSetFilterNdDescriptor(
-    handle: Handle,
-    data_type: c_int,
-    format: c_int,
-    count: c_int,
-    dims: *const c_int,
-) -> Code {
-    // SAFETY: the caller's array of `count` ints.
-    let shape = Filter { data_type, format, dims: unsafe { ints(count, dims) } };
-    found(FILTERS.change(handle, |filter| *filter = shape))
 }
 
 /// The shape as it was set.
@@ -163,7 +147,7 @@ pub(crate) unsafe extern "C" fn cudnnGetFilterNdDescriptor(
     count: *mut c_int,
     dims: *mut c_int,
 ) -> Code {
-    let Some(shape) = filter(handle) else { return BAD_PARAM };
+    let Some(shape) = FILTERS.get(handle) else { return BAD_PARAM };
     // SAFETY: the caller's pointers, and its array of `room` ints.
     unsafe {
         write(dims, room, &shape.dims);
@@ -174,31 +158,10 @@ pub(crate) unsafe extern "C" fn cudnnGetFilterNdDescriptor(
     SUCCESS
 }
 
-/// How a filter moves.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudnnSetConvolutionNdDescriptor(
-    handle: Handle,
-    count: c_int,
-    pads: *const c_int,
-    strides: *const c_int,
-    dilations: *const c_int,
-    mode: c_int,
-    _: c_int,
-) -> Code {
-    if !(0..=1).contains(&mode) {
-        return NOT_SUPPORTED;
-    }
-    // SAFETY: the caller's arrays of `count` ints.
-    let movement = unsafe {
-        Movement { pads: ints(count, pads), strides: ints(count, strides), dilations: ints(count, dilations) }
-    };
-    found(MOVEMENTS.change(handle, |it| *it = movement))
-}
-
 /// The number of groups follows from the shapes.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudnnSetConvolutionGroupCount(handle: Handle, _: c_int) -> Code {
-    found(movement(handle).is_some())
+    found(MOVEMENTS.get(handle).is_some())
 }
 
 #[cfg(test)]
@@ -227,7 +190,7 @@ mod tests {
         };
         assert_eq!((codes, data_type, count, seen), ([SUCCESS; 3], 2, 4, [2, 3, 4]));
         assert_eq!(
-            tensor(handle),
+            TENSORS.get(handle),
             Some(Tensor { data_type: 2, dims: vec![2, 3, 4, 5], strides: vec![60, 1, 15, 3] })
         );
         assert_eq!(cudnnDestroyTensorDescriptor(handle), SUCCESS);

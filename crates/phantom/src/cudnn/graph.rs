@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use super::descriptors::Tensor;
+use super::descriptors::{Movement, Tensor};
 use super::problem::{Convolution, Direction};
 use super::{BAD_PARAM, found, put, unknown, workspaces};
-use crate::answer::offer;
+use crate::answer::{answer, offer};
 use crate::code::{Code, SUCCESS};
 use crate::store::{Handle, Store};
 
@@ -25,9 +25,8 @@ mod number {
 
     pub(super) const TYPE_DESCRIPTOR: c_int = 15;
 
-    pub(super) const MOVES_DILATIONS: c_int = 102;
-    pub(super) const MOVES_STRIDES: c_int = 103;
-    pub(super) const MOVES_PADS: c_int = 105;
+    /// The pads, strides and dilations of a movement.
+    pub(super) const MOVES: [c_int; 3] = [105, 103, 102];
     pub(super) const HEURISTIC_GRAPH: c_int = 201;
     pub(super) const HEURISTIC_RESULTS: c_int = 202;
     pub(super) const CONFIGURATION_ENGINE: c_int = 300;
@@ -84,10 +83,9 @@ impl Node {
     /// The numbers under an attribute, each of eight bytes.
     fn wide(&self, attribute: c_int) -> Vec<i64> {
         match self.attributes.get(&attribute) {
-            Some(Value::Plain(bytes)) => bytes
-                .chunks_exact(8)
-                .filter_map(|eight| eight.try_into().ok().map(i64::from_ne_bytes))
-                .collect(),
+            Some(Value::Plain(bytes)) => {
+                bytes.as_chunks().0.iter().copied().map(i64::from_ne_bytes).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -95,7 +93,7 @@ impl Node {
     /// The enumerator under an attribute.
     fn enumerator(&self, attribute: c_int) -> Option<c_int> {
         match self.attributes.get(&attribute) {
-            Some(Value::Plain(bytes)) => Some(c_int::from_ne_bytes(bytes.get(..4)?.try_into().ok()?)),
+            Some(Value::Plain(bytes)) => Some(c_int::from_ne_bytes(*bytes.first_chunk()?)),
             _ => None,
         }
     }
@@ -108,6 +106,11 @@ impl Node {
         })
     }
 
+    fn movement(&self) -> Movement {
+        let [pads, strides, dilations] = number::MOVES.map(|attribute| self.wide(attribute));
+        Movement { pads, strides, dilations }
+    }
+
     /// The convolution, if this is the operation of one.
     fn convolution(&self) -> Option<Convolution> {
         let (direction, attributes) = match self.kind {
@@ -117,15 +120,12 @@ impl Node {
             _ => return None,
         };
         let [moves, filter, input, output] = attributes.map(|attribute| self.node(attribute));
-        let moves = moves?;
         Some(Convolution {
             direction,
             input: input?.tensor()?,
             filter: filter?.tensor()?,
             output: output?.tensor()?,
-            pads: moves.wide(number::MOVES_PADS),
-            strides: moves.wide(number::MOVES_STRIDES),
-            dilations: moves.wide(number::MOVES_DILATIONS),
+            moves: moves?.movement(),
         })
     }
 
@@ -191,11 +191,11 @@ fn width(kind: c_int) -> usize {
     }
 }
 
-/// A descriptor of some kind.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudnnBackendCreateDescriptor(kind: c_int, at: *mut Handle) -> Code {
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, NODES.create(Arc::new(Node { kind, ..Node::default() }))) }
+answer! {
+    /// A descriptor of some kind.
+    fn cudnnBackendCreateDescriptor(kind: c_int, at: *mut Handle) {
+        *at = NODES.create(Arc::new(Node { kind, ..Node::default() }));
+    }
 }
 
 /// Forgets it; descriptors that refer to it keep a copy.
@@ -230,8 +230,7 @@ pub(crate) unsafe extern "C" fn cudnnBackendSetAttribute(
         unsafe { elements.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
     }
     let value = if kind == number::TYPE_DESCRIPTOR {
-        let handles =
-            bytes.chunks_exact(8).filter_map(|eight| eight.try_into().ok().map(usize::from_ne_bytes));
+        let handles = bytes.as_chunks().0.iter().copied().map(usize::from_ne_bytes);
         Value::Nodes(handles.filter_map(|handle| NODES.get(handle as Handle)).collect())
     } else {
         Value::Plain(bytes)
@@ -308,7 +307,7 @@ mod tests {
     #[test]
     fn an_operation_keeps_the_shapes_of_descriptors_that_are_gone() {
         let moves = make(1);
-        tell(moves, number::MOVES_STRIDES, 3, &[2_i64, 2]);
+        tell(moves, number::MOVES[1], 3, &[2_i64, 2]);
         let (input, filter, output) = (tensor(&[8, 3, 9, 9]), tensor(&[4, 3, 1, 1]), tensor(&[8, 4, 5, 5]));
         let operation = make(number::CONVOLUTION_FORWARD);
         for (attribute, part) in number::FORWARD.into_iter().zip([moves, filter, input, output]) {
@@ -318,7 +317,7 @@ mod tests {
         let convolution =
             NODES.get(operation).and_then(|node| node.convolution()).expect("it is a convolution");
         assert_eq!(convolution.input.dims, [8, 3, 9, 9]);
-        assert_eq!(convolution.strides, [2, 2]);
+        assert_eq!(convolution.moves.strides, [2, 2]);
         assert_eq!((convolution.filter.data_type, convolution.output.dims), (2, vec![8, 4, 5, 5]));
     }
 

@@ -70,7 +70,7 @@ fn dropout_state() -> usize {
 /// The workspace of the CTC loss: alpha and beta, each with a row of labels and blanks for every step. As many labels
 /// are assumed as there are steps.
 fn ctc_workspace(probabilities: Handle) -> usize {
-    let Some(tensor) = descriptors::tensor(probabilities) else { return 0 };
+    let Some(tensor) = descriptors::TENSORS.get(probabilities) else { return 0 };
     let [steps, batch, ..] = tensor.dims.as_slice() else { return 0 };
     usize::try_from(2 * steps * batch * (2 * steps + 1) * 4).unwrap_or(0)
 }

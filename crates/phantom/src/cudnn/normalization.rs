@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::descriptors::tensor;
+use super::descriptors::TENSORS;
 use super::workspaces::normalization::{Pass, workspace};
 use super::{BAD_PARAM, put, size};
 use crate::answer::answer;
@@ -12,7 +12,7 @@ answer! {
     fn cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
         _: Handle, _: c_int, _: c_int, input: Handle, _: Handle, _: Handle, _: Handle, _: Handle, at: *mut usize,
     ) {
-        *at = match tensor(input) {
+        *at = match TENSORS.get(input) {
             Some(input) => size(workspace(Pass::Forward, &input)),
             None => return BAD_PARAM,
         };
@@ -22,7 +22,7 @@ answer! {
         _: Handle, _: c_int, _: c_int, input: Handle, _: Handle, _: Handle, _: Handle, _: Handle, _: Handle,
         _: Handle, at: *mut usize,
     ) {
-        *at = match tensor(input) {
+        *at = match TENSORS.get(input) {
             Some(input) => size(workspace(Pass::Backward, &input)),
             None => return BAD_PARAM,
         };
@@ -32,7 +32,7 @@ answer! {
     fn cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
         _: Handle, _: c_int, _: c_int, _: Handle, input: Handle, at: *mut usize,
     ) {
-        *at = match tensor(input) {
+        *at = match TENSORS.get(input) {
             Some(_) => 0,
             None => return BAD_PARAM,
         };

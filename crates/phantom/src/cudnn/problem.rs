@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use super::descriptors::Tensor;
+use super::descriptors::{Movement, Tensor};
 
 /// Which of the three products of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,9 +26,7 @@ pub(crate) struct Convolution {
     pub(crate) filter: Tensor,
     /// The output, or its gradient.
     pub(crate) output: Tensor,
-    pub(crate) pads: Vec<i64>,
-    pub(crate) strides: Vec<i64>,
-    pub(crate) dilations: Vec<i64>,
+    pub(crate) moves: Movement,
 }
 
 impl Tensor {
@@ -81,9 +79,9 @@ impl fmt::Display for Convolution {
             product(&self.input.dims),
             product(&self.filter.dims),
             product(&self.output.dims),
-            product(&self.pads),
-            product(&self.strides),
-            product(&self.dilations),
+            product(&self.moves.pads),
+            product(&self.moves.strides),
+            product(&self.moves.dilations),
             self.groups(),
         )
     }
@@ -109,9 +107,7 @@ pub(crate) mod tests {
             input: dense(9, &[32, 64, 56, 56]),
             filter: dense(9, &[128, 2, 3, 3]),
             output: dense(9, &[32, 128, 28, 28]),
-            pads: vec![1, 1],
-            strides: vec![2, 2],
-            dilations: vec![1, 1],
+            moves: Movement { pads: vec![1, 1], strides: vec![2, 2], dilations: vec![1, 1] },
         };
         assert_eq!(
             convolution.to_string(),

@@ -2,11 +2,11 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::descriptors::{Tensor, describe};
+use super::descriptors::{TENSORS, Tensor};
 use super::{BAD_PARAM, bytes_of, found, put, size};
-use crate::answer::offer;
+use crate::answer::{answer, offer};
 use crate::code::{Code, SUCCESS};
-use crate::store::{Handle, Store, lifetime};
+use crate::store::{Handle, Store, lifetime, remember};
 
 /// A recurrent network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,64 +133,38 @@ lifetime! {
     cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor, SEQUENCES;
 }
 
-/// A network.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnSetRNNDescriptor_v8(
-    handle: Handle,
-    _: c_int,
-    cell: c_int,
-    bias: c_int,
-    direction: c_int,
-    _: c_int,
-    data_type: c_int,
-    _: c_int,
-    _: c_int,
-    input: i32,
-    hidden: i32,
-    projected: i32,
-    layers: i32,
-    _: Handle,
-    _: u32,
-) -> Code {
-    let network = Network {
-        cell,
-        bias,
-        bidirectional: direction == 1,
-        data_type,
-        input: natural(input),
-        hidden: natural(hidden),
-        projected: natural(projected),
-        layers: natural(layers),
-    };
-    found(NETWORKS.change(handle, |it| *it = network))
+remember! {
+    /// A network.
+    fn cudnnSetRNNDescriptor_v8(
+        network: Handle, _: c_int, cell: c_int, bias: c_int, direction: c_int, _: c_int, data_type: c_int, _: c_int,
+        _: c_int, input: i32, hidden: i32, projected: i32, layers: i32, _: Handle, _: u32,
+    ) {
+        *NETWORKS[network] = Network {
+            cell,
+            bias,
+            bidirectional: direction == 1,
+            data_type,
+            input: natural(input),
+            hidden: natural(hidden),
+            projected: natural(projected),
+            layers: natural(layers),
+        };
+    }
+
+    /// Sequences.
+    fn cudnnSetRNNDataDescriptor(
+        sequences: Handle, _: c_int, _: c_int, longest: c_int, batch: c_int, _: c_int, _: *const c_int, _: *mut c_void,
+    ) { *SEQUENCES[sequences] = Sequences { longest: natural(longest), batch: natural(batch) }; }
 }
 
-/// Sequences.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn cudnnSetRNNDataDescriptor(
-    handle: Handle,
-    _: c_int,
-    _: c_int,
-    longest: c_int,
-    batch: c_int,
-    _: c_int,
-    _: *const c_int,
-    _: *mut c_void,
-) -> Code {
-    let sequences = Sequences { longest: natural(longest), batch: natural(batch) };
-    found(SEQUENCES.change(handle, |it| *it = sequences))
-}
-
-/// All weights of a network.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudnnGetRNNWeightSpaceSize(
-    _: Handle,
-    network: Handle,
-    at: *mut usize,
-) -> Code {
-    let Some(network) = NETWORKS.get(network) else { return BAD_PARAM };
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, size(network.elements() * bytes_of(network.data_type))) }
+answer! {
+    /// All weights of a network.
+    fn cudnnGetRNNWeightSpaceSize(_: Handle, network: Handle, at: *mut usize) {
+        *at = match NETWORKS.get(network) {
+            Some(network) => size(network.elements() * bytes_of(network.data_type)),
+            None => return BAD_PARAM,
+        };
+    }
 }
 
 /// The workspace of a run, and what it keeps.
@@ -249,8 +223,10 @@ pub(crate) unsafe extern "C" fn cudnnGetRNNWeightParams(
     let (rows, columns) = network.matrix(pseudo, matrix);
     let bias =
         network.before(network.pseudo_layers(), 0) + (pseudo * network.biases() + matrix) * network.hidden;
-    describe(matrix_shape, if has_matrix { shape(rows, columns) } else { Tensor::default() });
-    describe(bias_shape, if has_bias { shape(network.hidden, 1) } else { Tensor::default() });
+    TENSORS
+        .change(matrix_shape, |it| *it = if has_matrix { shape(rows, columns) } else { Tensor::default() });
+    TENSORS
+        .change(bias_shape, |it| *it = if has_bias { shape(network.hidden, 1) } else { Tensor::default() });
     // SAFETY: the caller's pointers, each of which may be null.
     unsafe {
         offer(matrix_at, if has_matrix { place(network.before(pseudo, matrix)) } else { std::ptr::null() });

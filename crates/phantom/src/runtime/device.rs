@@ -19,6 +19,11 @@ answer! {
     /// The driver is as new as the runtime.
     fn cudaDriverGetVersion(at: *mut c_int) { *at = version(); }
 
+    /// One attribute; those that nobody asks for are zero.
+    fn cudaDeviceGetAttribute(at: *mut c_int, attribute: c_int, device: c_int) {
+        *at = if device == 0 { crate::driver::attribute(attribute) } else { return code::fail(code::INVALID_DEVICE) };
+    }
+
     /// There is no other card.
     fn cudaDeviceCanAccessPeer(at: *mut c_int, _: c_int, _: c_int) { *at = 0; }
 }
@@ -46,20 +51,6 @@ pub(crate) unsafe extern "C" fn cudaGetDeviceProperties(at: *mut u8, device: c_i
 pub(crate) unsafe extern "C" fn cudaGetDeviceProperties_v2(at: *mut u8, device: c_int) -> Code {
     // SAFETY: passed on as it came.
     unsafe { cudaGetDeviceProperties(at, device) }
-}
-
-/// One attribute; those that nobody asks for are zero.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cudaDeviceGetAttribute(
-    at: *mut c_int,
-    attribute: c_int,
-    device: c_int,
-) -> Code {
-    if device != 0 {
-        return code::fail(code::INVALID_DEVICE);
-    }
-    // SAFETY: the caller's pointer.
-    unsafe { put(at, crate::driver::attribute(attribute)) }
 }
 
 /// An address on a bus that does not exist.

@@ -31,7 +31,7 @@ pub fn plan(result: &PlanResult, curves: Option<&ClassCurves>) -> String {
 fn chart(result: &PlanResult, curves: &ClassCurves) -> Markup {
     let total = |held: &[Bytes]| held.iter().copied().sum::<Bytes>();
     let highest = curves.points.iter().map(|(_, held)| total(held)).max().unwrap_or_default();
-    let room = result.card.total.saturating_sub(result.card.context);
+    let room = result.card.total.saturating_sub(result.context);
     let shows_room = room.0 < highest.0.saturating_mul(2);
     let top = if shows_room { highest.max(room) } else { highest };
     let top = Bytes(top.0 / 16 * 17).max(Bytes(1));

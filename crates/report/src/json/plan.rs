@@ -16,17 +16,17 @@ document! {
         /// The script's name without its suffix.
         script: String = result.script.clone(),
         /// The card's name on the command line.
-        gpu: String = card.short.clone(),
+        gpu: String = card.short.to_string(),
         /// CUDA's name for it.
-        gpu_name: String = card.name.clone(),
+        gpu_name: String = card.name.to_string(),
         /// Its compute capability, such as `"9.0"`.
         capability: String = format!("{}.{}", card.capability.0, card.capability.1),
         /// The card that was simulated when the script ran, where that is another.
-        seen_on: Option<String> = card.seen_on.clone(),
+        seen_on: Option<String> = result.seen_on.clone(),
         /// The card's memory.
         total_bytes: Bytes = card.total,
         /// What a CUDA context with its libraries takes of it.
-        context_bytes: Bytes = card.context,
+        context_bytes: Bytes = result.context,
         /// `--limit`.
         limit: Option<Bytes> = result.limit,
         /// The peak of what was asked for, as PyTorch counts; null, like the next two, where there is no answer.

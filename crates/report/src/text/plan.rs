@@ -107,7 +107,8 @@ pub fn cards(results: &[PlanResult], colour: Colour) -> String {
     for result in results {
         let card = &result.card;
         let largest = result.vary.as_ref().map(|vary| known(vary.largest, "none")).unwrap_or_default();
-        let (needs, seen_on) = (known(result.process(), "-"), card.seen_on.as_ref().unwrap_or(&card.short));
+        let (needs, seen_on) =
+            (known(result.process(), "-"), result.seen_on.as_deref().unwrap_or(&card.short));
         rows.push(row![card.short, card.total, needs, answer(result.fits), seen_on, largest]);
     }
     report.table(2, &[Left, Right, Right, Left, Left, Right], &rows);

@@ -3,13 +3,12 @@
 use oomph_diagnose::classes::Class;
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::results::explain::Explained;
-use oomph_diagnose::results::plan::{
-    How, PlanResult, PlannedAt, PlannedCard, PlannedOption, PlannedPeaks, PlannedVary,
-};
+use oomph_diagnose::results::plan::{How, PlanResult, PlannedAt, PlannedOption, PlannedPeaks, PlannedVary};
 use oomph_diagnose::results::run::{GpuDeath, HostDeath, LaterFailure, Peak, RunEnd, RunResult};
 use oomph_diagnose::{message, rules};
 use oomph_report::json;
 use oomph_trace::Bytes;
+use oomph_trace::cards::Card;
 
 /// Documents, each with the verb that prints it.
 pub(crate) fn documents() -> Vec<(&'static str, String)> {
@@ -67,14 +66,15 @@ fn plan() -> PlanResult {
     };
     PlanResult {
         script: "train".into(),
-        card: PlannedCard {
+        card: Card {
             short: "H100-80".into(),
             name: "NVIDIA H100".into(),
             total: Bytes::gib(80),
             capability: (9, 0),
-            context: Bytes::mib(500),
-            seen_on: Some("H200".into()),
+            multiprocessors: 132,
         },
+        context: Bytes::mib(500),
+        seen_on: Some("H200".into()),
         limit: Some(Bytes::gib(40)),
         peaks: Some(PlannedPeaks {
             requested: Bytes::gib(49),

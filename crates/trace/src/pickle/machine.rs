@@ -67,7 +67,7 @@ impl<R: Read, S: Shapes> Machine<R, S> {
                 Pause::Text(len) => self.long_text(len)?,
                 Pause::Bytes(len) => {
                     self.pieces(len, "a run of bytes", |_, _| {})?;
-                    self.state.push(Value::Opaque);
+                    self.state.stack.push(Value::Opaque);
                 }
                 Pause::Stop(value) => return Ok(value),
                 Pause::Fail(what) => return Err(ReadError::Damaged { at, what }),

@@ -68,7 +68,7 @@ impl<R> Default for Runs<R> {
 impl<R: Copy> Runs<R> {
     /// The run that `bytes` begin with: its length and its record.
     pub(super) fn find(&self, bytes: &[u8]) -> Option<(usize, R)> {
-        let run = self.runs[self.nearest(bytes)? as usize];
+        let run = self.runs[self.closest(bytes)? as usize];
         bytes.starts_with(self.bytes_of(run)).then_some((run.len, run.record))
     }
 
@@ -91,21 +91,8 @@ impl<R: Copy> Runs<R> {
         self.insert(run, bytes, offset, other[offset], head);
     }
 
-    /// Follows the forks by the bytes, to the only run that can match.
-    fn nearest(&self, bytes: &[u8]) -> Option<u32> {
-        let mut way = *self.roots.get(&head(bytes)?)?;
-        loop {
-            match way {
-                Way::Run(run) => return Some(run),
-                Way::Fork(fork) => {
-                    let byte = *bytes.get(self.forks[fork as usize].offset)?;
-                    way = *self.ways.get(&(fork, byte))?;
-                }
-            }
-        }
-    }
-
-    /// Like [`Runs::nearest`], but where the way ends, any run beyond it is good enough.
+    /// Follows the forks by the bytes, to the only run that can match. Where the way ends there is none, and any run
+    /// beyond shares as many bytes as one can.
     fn closest(&self, bytes: &[u8]) -> Option<u32> {
         let mut way = *self.roots.get(&head(bytes)?)?;
         loop {

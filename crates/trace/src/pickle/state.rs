@@ -34,11 +34,6 @@ impl<S: Shapes> State<S> {
         }
     }
 
-    #[inline]
-    pub(super) fn push(&mut self, value: Value<S::Record>) {
-        self.stack.push(value);
-    }
-
     /// Pushes a text of any length. Bytes that are not UTF-8 are replaced.
     pub(super) fn push_text(&mut self, text: &[u8]) {
         let id = self.heap.texts.intern(&String::from_utf8_lossy(text));
@@ -106,10 +101,6 @@ impl<S: Shapes> State<S> {
     pub(super) fn pop(&mut self) -> Result<Value<S::Record>, &'static str> {
         self.top(1)?;
         self.stack.pop().ok_or("a value is missing")
-    }
-
-    pub(super) fn truncate(&mut self, len: usize) {
-        self.stack.truncate(len);
     }
 
     /// Takes away the topmost value, or the mark that lies above it.

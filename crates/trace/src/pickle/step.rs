@@ -122,10 +122,13 @@ pub(super) fn run<S: Shapes>(state: &mut State<S>, bytes: &[u8], spare: usize) -
             op::LIST => state.unmark().and_then(|start| state.list(start)).map(|()| 1),
             op::DICT => state.unmark().and_then(|start| state.dict(start)).map(|()| 1),
             op::EMPTY_TUPLE | op::EMPTY_SET => push(state, Value::Opaque, 1),
-            op::ADDITEMS | op::POP_MARK => state.unmark().map(|start| state.truncate(start)).map(|()| 1),
-            op::FROZENSET => {
-                state.unmark().map(|start| state.truncate(start)).and_then(|()| push(state, Value::Opaque, 1))
+            op::ADDITEMS | op::POP_MARK => {
+                state.unmark().map(|start| state.stack.truncate(start)).map(|()| 1)
             }
+            op::FROZENSET => state
+                .unmark()
+                .map(|start| state.stack.truncate(start))
+                .and_then(|()| push(state, Value::Opaque, 1)),
             op::POP => state.discard().map(|()| 1),
             op::DUP => state.dup().map(|()| 1),
 
@@ -147,7 +150,7 @@ pub(super) fn run<S: Shapes>(state: &mut State<S>, bytes: &[u8], spare: usize) -
 /// Pushes a value whose opcode has `len` bytes.
 #[inline]
 fn push<S: Shapes>(state: &mut State<S>, value: Value<S::Record>, len: usize) -> Result<usize, &'static str> {
-    state.push(value);
+    state.stack.push(value);
     Ok(len)
 }
 

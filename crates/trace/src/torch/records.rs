@@ -127,23 +127,22 @@ impl Records {
             Value::Dict(index) => index,
             _ => return Err(Fault::Frames),
         };
-        match heap.replace(index, Object::Taken) {
-            Object::Dict(items) => {
-                let frame = self.frame_of(&items).ok_or(Fault::Frames)?;
-                heap.replace(index, Object::Frozen(Record::Frame(frame)));
-                Ok(frame)
-            }
-            Object::Frozen(Record::Frame(frame)) => {
-                heap.replace(index, Object::Frozen(Record::Frame(frame)));
-                Ok(frame)
-            }
-            _ => Err(Fault::Frames),
-        }
+        let frame = match heap.replace(index, Object::Taken) {
+            Object::Dict(items) => self.frame_of(&items, None).ok_or(Fault::Frames)?,
+            Object::Frozen(Record::Frame(frame)) => frame,
+            _ => return Err(Fault::Frames),
+        };
+        heap.replace(index, Object::Frozen(Record::Frame(frame)));
+        Ok(frame)
     }
 
-    /// The frame that a dict's items describe, if they have all of its keys.
-    pub(super) fn frame_of(&mut self, items: &[TorchValue]) -> Option<FrameId> {
-        let (mut file, mut line, mut function) = (None, None, None);
+    /// The frame that a dict's items describe, if they have all of its keys. Those they lack may be `known`, from the
+    /// frame that the dict was before.
+    pub(super) fn frame_of(&mut self, items: &[TorchValue], known: Option<FrameId>) -> Option<FrameId> {
+        let known = known.map(|id| *self.stacks.frame(id));
+        let mut file = known.map(|frame| frame.file);
+        let mut line = known.map(|frame| frame.line);
+        let mut function = known.map(|frame| frame.function);
         for pair in items.chunks_exact(2) {
             match pair[0] {
                 Value::Text(words::FILENAME) => file = Some(text(pair[1])),
@@ -152,24 +151,8 @@ impl Records {
                 _ => {}
             }
         }
-        Some(self.add_frame(Frame { file: file?, function: function?, line: line? }))
-    }
-
-    fn add_frame(&mut self, frame: Frame) -> FrameId {
-        *self.frame_ids.entry(frame).or_insert_with(|| self.stacks.add_frame(frame))
-    }
-
-    pub(super) fn changed_frame(&mut self, id: FrameId, items: &[TorchValue]) -> FrameId {
-        let mut frame = *self.stacks.frame(id);
-        for pair in items.chunks_exact(2) {
-            match pair[0] {
-                Value::Text(words::FILENAME) => frame.file = text(pair[1]),
-                Value::Text(words::NAME) => frame.function = text(pair[1]),
-                Value::Text(words::LINE) => frame.line = line_of(pair[1]),
-                _ => {}
-            }
-        }
-        self.add_frame(frame)
+        let frame = Frame { file: file?, function: function?, line: line? };
+        Some(*self.frame_ids.entry(frame).or_insert_with(|| self.stacks.add_frame(frame)))
     }
 }
 

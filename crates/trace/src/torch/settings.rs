@@ -19,9 +19,8 @@ pub(super) fn settings(
     records.fields.max_round_threshold |=
         dict.has(words::MAX_ROUND_THRESHOLD) || dict.has(words::MAX_CACHED_SIZE);
     let conf = match dict.get(words::CONF) {
-        Some(Value::Text(words::EMPTY)) | None => None,
-        Some(Value::Text(text)) => Some(heap.texts.get(text).to_owned()),
-        Some(_) => None,
+        Some(Value::Text(text)) if text != words::EMPTY => Some(heap.texts.get(text).to_owned()),
+        _ => None,
     };
     let threshold = match dict.get(words::GC_THRESHOLD) {
         Some(Value::Float(threshold)) => threshold,

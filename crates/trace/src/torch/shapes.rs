@@ -45,7 +45,7 @@ impl Shapes for Records {
     fn dict(&mut self, items: &[TorchValue], heap: &mut TorchHeap) -> Result<Option<Record>, &'static str> {
         for pair in items.chunks_exact(2) {
             match pair[0] {
-                Value::Text(words::FILENAME) => return Ok(self.frame_of(items).map(Record::Frame)),
+                Value::Text(words::FILENAME) => return Ok(self.frame_of(items, None).map(Record::Frame)),
                 Value::Text(words::ACTION) => {
                     let mut draft = Draft::default();
                     return match draft.read(items, self, heap) {
@@ -93,7 +93,7 @@ impl Shapes for Records {
         heap: &mut TorchHeap,
     ) -> Result<Option<Record>, &'static str> {
         match record {
-            Record::Frame(frame) => Ok(Some(Record::Frame(self.changed_frame(frame, items)))),
+            Record::Frame(frame) => Ok(self.frame_of(items, Some(frame)).map(Record::Frame)),
             Record::Event(index) => {
                 let Some(event) = self.events.get(index as usize).copied() else { return Ok(None) };
                 let mut draft = Draft::of(event);

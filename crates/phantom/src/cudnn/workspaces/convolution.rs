@@ -57,6 +57,7 @@ fn mark() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cudnn::descriptors::Movement;
     use crate::cudnn::problem::tests::dense;
 
     /// 64 filters of 3 × 3 over 64 channels of 56 × 56.
@@ -66,9 +67,7 @@ mod tests {
             input: dense(0, &[batch, 64, 56, 56]),
             filter: dense(0, &[64, 64, 3, 3]),
             output: dense(0, &[batch, 64, 56, 56]),
-            pads: vec![1, 1],
-            strides: vec![1, 1],
-            dilations: vec![1, 1],
+            moves: Movement { pads: vec![1, 1], strides: vec![1, 1], dilations: vec![1, 1] },
         }
     }
 

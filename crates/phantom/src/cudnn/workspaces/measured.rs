@@ -97,9 +97,9 @@ impl Shape {
             input: sides(asked.input.dims.get(2..).unwrap_or(&[]), 1),
             filters: asked.filter.dim(0),
             kernel: sides(asked.filter.dims.get(2..).unwrap_or(&[]), 1),
-            stride: sides(&asked.strides, 1),
-            pad: sides(&asked.pads, 0),
-            dilation: sides(&asked.dilations, 1),
+            stride: sides(&asked.moves.strides, 1),
+            pad: sides(&asked.moves.pads, 0),
+            dilation: sides(&asked.moves.dilations, 1),
             groups: asked.groups(),
             place: Place::default(),
         }
