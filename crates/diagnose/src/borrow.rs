@@ -19,6 +19,8 @@ use oomph_engine::torch::block::StreamIdx;
 use oomph_trace::sidecar::Span;
 use oomph_trace::{Bytes, EventIdx, StackId};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::phase::Phase;
 use crate::phases::Phases;
@@ -36,7 +38,16 @@ pub struct Loans {
     /// By event; empty where nothing was lent.
     stacks: Vec<Option<StackId>>,
     /// The steps that lent, by number, and to how many allocations.
-    pub from: Vec<(u64, usize)>,
+    pub from: Vec<Lender>,
+}
+
+/// A step whose lines stand for those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Lender {
+    /// The step.
+    pub step: u64,
+    /// For how many allocations of other steps.
+    pub allocations: usize,
 }
 
 impl Loans {
@@ -66,7 +77,8 @@ impl Loans {
         if from.is_empty() {
             return Loans::default();
         }
-        Loans { stacks, from: from.into_iter().collect() }
+        let from = from.into_iter().map(|(step, allocations)| Lender { step, allocations });
+        Loans { stacks, from: from.collect() }
     }
 
     /// The stack lent to an event.

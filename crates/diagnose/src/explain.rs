@@ -3,8 +3,11 @@
 use oomph_engine::program::FailedRequest;
 use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx, StackId};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::advice::{self, Advice};
+use crate::borrow::Lender;
 use crate::card::{self, RestOfCard};
 use crate::cause::Cause;
 use crate::classes::{ByClass, Classes};
@@ -33,6 +36,15 @@ pub struct Oom {
     pub phase: Option<Phase>,
 }
 
+/// A cause that is ruled out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RuledOut {
+    /// The cause.
+    pub cause: Cause,
+    /// Why, in words.
+    pub reason: String,
+}
+
 /// The whole verdict.
 #[derive(Clone, Debug)]
 pub struct Explanation {
@@ -43,7 +55,7 @@ pub struct Explanation {
     /// The cause of the failure, where one is certain.
     pub cause: Option<Cause>,
     /// The causes it was not, each with the reason; only where a request failed.
-    pub ruled_out: Vec<(Cause, String)>,
+    pub ruled_out: Vec<RuledOut>,
     /// What the rules found.
     pub findings: Vec<Finding>,
     /// The iterations.
@@ -59,7 +71,7 @@ pub struct Explanation {
     /// What was in use at the peak, by what it was for, where the recorder tells.
     pub peak_classes: Option<ByClass>,
     /// The steps that lent their stacks to allocations of others, and to how many.
-    pub borrowed: Vec<(u64, usize)>,
+    pub borrowed: Vec<Lender>,
 }
 
 /// Explains a recording. `evaluate` replays each of the settings under the search's limit; it is handed in so that
@@ -135,7 +147,7 @@ fn seen(recording: &Recording, time_us: u64) -> Option<Place> {
 }
 
 /// Why it was none of the causes that no rule found.
-fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, String)> {
+fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<RuledOut> {
     let (Some(failed), Some(ceiling)) = (evidence.moment.failed, evidence.recording.ceiling()) else {
         return Vec::new();
     };
@@ -151,7 +163,7 @@ fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, Strin
             }
             None => format!("{needed} was needed in all, {} is there", evidence.recording.ceiling_text()),
         };
-        ruled_out.push((Cause::Capacity, reason));
+        ruled_out.push(RuledOut { cause: Cause::Capacity, reason });
     }
     if !found(Cause::Fragmentation) {
         let usable = ceiling.saturating_sub(counters.active);
@@ -161,7 +173,7 @@ fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, Strin
             "it would not have sufficed"
         };
         let reason = format!("had all of the {usable} not in use been usable, {then}");
-        ruled_out.push((Cause::Fragmentation, reason));
+        ruled_out.push(RuledOut { cause: Cause::Fragmentation, reason });
     }
     if !found(Cause::Leak) {
         let steps = &evidence.steps.baseline;
@@ -177,7 +189,7 @@ fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<(Cause, Strin
             // Nothing recurs, so whether it would have grown cannot be told.
             (None, None) => return ruled_out,
         };
-        ruled_out.push((Cause::Leak, reason));
+        ruled_out.push(RuledOut { cause: Cause::Leak, reason });
     }
     ruled_out
 }

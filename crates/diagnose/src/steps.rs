@@ -4,6 +4,8 @@ mod leftovers;
 
 use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::iterations;
 use crate::phases::Phases;
@@ -67,15 +69,25 @@ fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64
     (starts, numbers)
 }
 
-/// Memory that grows from iteration to iteration.
-#[derive(Clone, Debug, PartialEq)]
+/// Memory that grows from step to step.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Growth {
-    /// Bytes per iteration, once it has settled.
+    /// Bytes with every step, once it has settled.
     pub per_step: Bytes,
-    /// Over how many iterations.
+    /// Over how many steps.
+    #[serde(skip)]
     pub steps: usize,
-    /// The lines whose memory grew, most first, with the bytes per iteration.
-    pub lines: Vec<(Option<Place>, Bytes)>,
+    /// The lines whose memory grows, most first.
+    pub lines: Vec<GrowingLine>,
+}
+
+/// A line whose memory grows.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct GrowingLine {
+    /// By how much.
+    pub bytes_per_step: Bytes,
+    /// The line; null: no stack.
+    pub place: Option<Place>,
 }
 
 /// Finds the iterations of a recording and whether its memory grows over them.
@@ -137,15 +149,15 @@ fn growth(
     {
         return None;
     }
-    let mut lines: Vec<(Option<Place>, Bytes)> = (0..)
+    let mut lines: Vec<GrowingLine> = (0..)
         .map(PlaceId)
         .zip(by_place)
         .map(|(place, (before, after))| {
             let grown = after.saturating_sub(*before);
-            (places.get(place).cloned(), Bytes(grown.0 / steps as u64))
+            GrowingLine { bytes_per_step: Bytes(grown.0 / steps as u64), place: places.get(place).cloned() }
         })
-        .filter(|(_, grown)| *grown > Bytes::ZERO)
+        .filter(|line| line.bytes_per_step > Bytes::ZERO)
         .collect();
-    lines.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    lines.sort_by(|a, b| b.bytes_per_step.cmp(&a.bytes_per_step).then_with(|| a.place.cmp(&b.place)));
     Some(Growth { per_step: Bytes(total.0 / steps as u64), steps, lines })
 }

@@ -42,10 +42,10 @@ fn lines_lent_from_step_to_step_are_those_that_were_not_recorded() {
             let (known, lent) = (explained(&all), explained(&some));
             assert_eq!(known.borrowed, []);
             // Nothing stays unknown but what a step that is unlike all others made.
-            let count: usize = lent.borrowed.iter().map(|(_, count)| count).sum();
+            let count: usize = lent.borrowed.iter().map(|lender| lender.allocations).sum();
             assert_eq!(count, without(&some), "seed {seed}");
             assert!(
-                count > 1000 && lent.borrowed.iter().all(|(step, _)| step % 5 == 1),
+                count > 1000 && lent.borrowed.iter().all(|lender| lender.step % 5 == 1),
                 "{:?}",
                 lent.borrowed
             );

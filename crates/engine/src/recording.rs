@@ -39,7 +39,7 @@ pub struct Recording {
     /// The allocator it ran on.
     pub setup: Setup,
     /// How the limit was found.
-    pub limit_source: LimitSource,
+    pub limit_source: Option<LimitSource>,
     /// How exactly a replay on that allocator reproduces it.
     pub fidelity: Fidelity,
     /// The peaks of the recording.
@@ -131,7 +131,8 @@ impl Recording {
     /// The ceiling in words: an inferred one is known only between two bounds.
     pub fn ceiling_text(&self) -> String {
         let Some(ceiling) = self.ceiling() else { return "no known limit".to_owned() };
-        let inferred = matches!(self.limit_source, LimitSource::Refusals | LimitSource::GarbageCollection);
+        let inferred =
+            matches!(self.limit_source, Some(LimitSource::Refusals | LimitSource::GarbageCollection));
         if inferred && self.setup.capacity.is_none() {
             format!("about {ceiling}")
         } else {

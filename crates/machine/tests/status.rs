@@ -264,7 +264,7 @@ fn a_recorded_process_in_a_container_below_ours_is_found_under_its_pid_there() {
     machine.write("proc/500/status", &format!("Name:\tpython\nUid:\t{ANA}\nNSpid:\t500\t7\n"));
     machine.write("proc/500/root/job/.oomph/run-1/main.json", &sidecar(7, 0, "\"GPU-1\"", 20 << 30));
     let status = gather(&machine.roots());
-    let process = &status.gpus.listed()[0].processes.as_ref().unwrap()[0];
+    let process = &status.gpus.listed[0].processes.as_ref().unwrap()[0];
     assert_eq!(process.outside_torch().map(|rest| rest.0), Some(1 << 30));
     let settings = process.settings.as_ref().unwrap();
     assert_eq!((settings.torch.as_deref(), settings.obeyed), (Some("2.11.0+cu130"), Obeyed::General));

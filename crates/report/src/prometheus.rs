@@ -65,7 +65,7 @@ fn of_gpu(gpu: &Gpu) -> Labels {
 /// What each process holds, by class; the classes of one process add up to what the driver says it holds.
 fn processes(page: &mut Page, status: &Status) {
     let mut samples = Vec::new();
-    for gpu in status.gpus.listed() {
+    for gpu in &status.gpus.listed {
         for process in gpu.processes.iter().flatten() {
             let name = process.process.as_ref().map(|who| who.name.clone()).unwrap_or_default();
             let recorded = status.recorded.iter().find(|one| one.pid == process.pid);
@@ -117,7 +117,7 @@ fn torch(page: &mut Page, status: &Status) {
         let devices =
             status.recorded.iter().flat_map(|one| one.devices.iter().map(move |device| (one, device)));
         let samples = devices.map(|(process, device)| {
-            let gpu = status.gpus.listed().iter().find(|gpu| device.gpu == Some(gpu.index));
+            let gpu = status.gpus.listed.iter().find(|gpu| device.gpu == Some(gpu.index));
             let mut labels = gpu.map(of_gpu).unwrap_or_default();
             labels.extend([
                 ("cuda_device", device.index.to_string()),

@@ -44,11 +44,11 @@ pub(crate) fn facts(of: &Recording) -> Vec<(&'static str, String)> {
 
 fn not_told(unknown: Unknown) -> String {
     match unknown {
-        Unknown::SlackBeforeStart { blocks } => format!(
+        Unknown::SlackBeforeStart(blocks) => format!(
             "{} in use before the first event may be up to 1 MiB longer than replayed",
             counted(blocks, "block")
         ),
-        Unknown::OutsideSegments { events } => {
+        Unknown::OutsideSegments(events) => {
             format!("{} about memory that no segment accounts for; left out", counted(events, "event"))
         }
     }
@@ -59,9 +59,11 @@ pub(crate) fn limit(of: &Recording) -> Option<(Bytes, String)> {
     let ceiling = of.ceiling()?;
     let bounds = &of.program.limit;
     let source = match (of.limit_source, bounds.refusal) {
-        (LimitSource::Given, _) => "limit, as given".to_owned(),
-        (LimitSource::Recorded, _) if of.setup.capacity.is_none() => "limit, as recorded".to_owned(),
-        (LimitSource::GarbageCollection, _) => "limit, inferred from when garbage was collected".to_owned(),
+        (Some(LimitSource::Given), _) => "limit, as given".to_owned(),
+        (Some(LimitSource::Recorded), _) if of.setup.capacity.is_none() => "limit, as recorded".to_owned(),
+        (Some(LimitSource::GarbageCollection), _) => {
+            "limit, inferred from when garbage was collected".to_owned()
+        }
         (_, Some(Refusal::Device { .. })) if of.setup.capacity.is_some() => {
             "what the card could give this process".to_owned()
         }

@@ -81,13 +81,13 @@ pub(crate) fn is_cause(finding: &Finding, explanation: &Explanation) -> bool {
 
 /// That lines were lent from step to step, if they were.
 pub(crate) fn borrowed(explanation: &Explanation) -> Option<String> {
-    let allocations: usize = explanation.borrowed.iter().map(|(_, count)| count).sum();
+    let allocations: usize = explanation.borrowed.iter().map(|lender| lender.allocations).sum();
     let from = match explanation.borrowed.as_slice() {
         [] => return None,
-        [(step, _)] => format!("step {step}"),
-        [(first, _), (second, _)] => format!("steps {first} and {second}"),
-        [(first, _), .., (last, _)] => {
-            format!("{} steps from {first} to {last}", count(explanation.borrowed.len()))
+        [only] => format!("step {}", only.step),
+        [first, second] => format!("steps {} and {}", first.step, second.step),
+        [first, .., last] => {
+            format!("{} steps from {} to {}", count(explanation.borrowed.len()), first.step, last.step)
         }
     };
     let lines = counted(allocations, "allocation");

@@ -150,17 +150,17 @@ fn the_recorded_limit_and_version_are_taken_unless_the_user_knows_better() {
     let limit = |recording: &Recording| (recording.limit_source, recording.ceiling());
     let mut snapshot = job().record();
     let stated = snapshot.sidecar.as_ref().unwrap().devices[0].limit;
-    assert_eq!(understood(&snapshot, Known::default(), limit), (LimitSource::Recorded, stated));
+    assert_eq!(understood(&snapshot, Known::default(), limit), (Some(LimitSource::Recorded), stated));
     let known = Known { version: None, limit: Some(Bytes::gib(16) - Bytes::mib(1)) };
-    assert_eq!(understood(&snapshot, known, limit), (LimitSource::Given, known.limit));
+    assert_eq!(understood(&snapshot, known, limit), (Some(LimitSource::Given), known.limit));
 
     // A limit that the job never reached is known as well; one that it exceeded was set later.
     let quiet = Job { limit: Some(Bytes::gib(40)), ending: Ending::Complete, ..job() }.record();
     let stated = quiet.sidecar.as_ref().unwrap().devices[0].limit;
-    assert_eq!(understood(&quiet, Known::default(), limit), (LimitSource::Recorded, stated));
+    assert_eq!(understood(&quiet, Known::default(), limit), (Some(LimitSource::Recorded), stated));
     snapshot.sidecar.as_mut().unwrap().devices[0].limit = Some(Bytes::mib(64));
     let found = understood(&snapshot, Known::default(), limit);
-    assert_eq!(found, (LimitSource::Refusals, Some(Bytes::gib(16))));
+    assert_eq!(found, (Some(LimitSource::Refusals), Some(Bytes::gib(16))));
 
     let version = |recording: &Recording| recording.setup.profile.version;
     snapshot.sidecar.as_mut().unwrap().versions.torch = Some("2.10.1+cu126".to_owned());

@@ -15,7 +15,10 @@ pub(crate) fn run(args: &Dump, common: &Common) -> Result<()> {
     let here = std::env::current_dir().unwrap_or_default();
     let shown = |path: &PathBuf| path.strip_prefix(&here).unwrap_or(path).display().to_string();
     let paths: Vec<String> = written.iter().map(shown).collect();
-    let text =
-        if common.json { json::dump(&paths) } else { paths.iter().map(|path| format!("{path}\n")).collect() };
+    let text = if common.json {
+        json::printed(&json::dump(&paths))
+    } else {
+        paths.iter().map(|path| format!("{path}\n")).collect()
+    };
     output::write(&text, common)
 }

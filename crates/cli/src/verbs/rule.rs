@@ -11,7 +11,7 @@ use crate::output;
 pub(crate) fn run(rule: Option<&str>, common: &Common) -> Result<()> {
     let Some(wanted) = rule else {
         let all: Vec<_> = rules::all().iter().collect();
-        let text = if common.json { json::rules(&all) } else { text::rules::list(&all) };
+        let text = if common.json { json::printed(&all) } else { text::rules::list(&all) };
         return output::write(&text, common);
     };
     let Some(info) = rules::info(wanted) else {
@@ -21,6 +21,6 @@ pub(crate) fn run(rule: Option<&str>, common: &Common) -> Result<()> {
         return Err(UsageError(text).into());
     };
     let text =
-        if common.json { json::rules(&[info]) } else { text::rules::page(info, output::colour(common)) };
+        if common.json { json::printed(&[info]) } else { text::rules::page(info, output::colour(common)) };
     output::write(&text, common)
 }

@@ -22,18 +22,29 @@ pub struct PlannedPeaks {
 }
 
 /// The moment of the peak.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "PlannedMoment")]
 pub struct PlannedAt {
-    /// The line, and the library's line it led to.
+    /// The line's file.
     pub file: Option<String>,
     /// Its number.
     pub line: Option<u32>,
-    /// The library's line, where that is another.
-    pub within: Option<(String, u32)>,
     /// What the program was doing.
+    #[schemars(extend("enum" = ["forward", "backward", "optimizer", "evaluation", null]))]
     pub phase: Option<Phase>,
     /// In which step, counted from 1.
     pub step: Option<u64>,
+    /// The library's line, where that is another.
+    pub within: Option<LibraryLine>,
+}
+
+/// A line of a library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LibraryLine {
+    /// Its file.
+    pub file: String,
+    /// Its number.
+    pub line: u32,
 }
 
 /// A change and what it leads to.

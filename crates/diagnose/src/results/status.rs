@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Status {
     /// The machine's name; empty where it cannot be read.
     pub host_name: String,
-    /// The GPUs, or why none can be asked.
+    /// The driver and its GPUs.
     pub gpus: Gpus,
     /// Processes that `oomph run` records at this moment, in order of pid.
     pub recorded: Vec<Recorded>,
@@ -25,33 +25,17 @@ pub struct Status {
     pub settings: Settings,
 }
 
-/// The GPUs of the machine.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Gpus {
-    /// None can be asked: no driver, or one that fails.
-    Unreachable {
-        /// Why, in a few words.
-        why: String,
-    },
-    /// The driver answered.
-    Listed {
-        /// The driver's version.
-        driver: Option<String>,
-        /// The greatest version of CUDA that the driver serves, such as 13.0.
-        cuda: Option<String>,
-        /// In the driver's order.
-        gpus: Vec<Gpu>,
-    },
-}
-
-impl Gpus {
-    /// Those that the driver lists.
-    pub fn listed(&self) -> &[Gpu] {
-        match self {
-            Gpus::Unreachable { .. } => &[],
-            Gpus::Listed { gpus, .. } => gpus,
-        }
-    }
+/// The driver and its GPUs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gpus {
+    /// The driver's version.
+    pub driver: Option<String>,
+    /// The greatest version of CUDA that it serves, such as 13.0.
+    pub cuda: Option<String>,
+    /// Why no GPU can be asked: no driver, or one that fails.
+    pub no_gpu: Option<String>,
+    /// In the driver's order.
+    pub listed: Vec<Gpu>,
 }
 
 /// One GPU.

@@ -19,7 +19,8 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     // The driver's own account of a card that the recorder described leaves nothing to doubt.
     let certain = evidence.recording.setup.capacity.is_some()
         && evidence.recording.snapshot.sidecar.as_ref().is_some_and(|sidecar| !sidecar.devices.is_empty());
-    let below = bounds.below.filter(|_| evidence.recording.limit_source == LimitSource::Refusals && !certain);
+    let below =
+        bounds.below.filter(|_| evidence.recording.limit_source == Some(LimitSource::Refusals) && !certain);
     let claim = match below.filter(|below| below.saturating_sub(bounds.at_least).share_of(*below) > VAGUE) {
         Some(below) => format!("{needed} was needed in all, and the limit is less than {below}"),
         None => format!("{} more was needed than there is", needed - ceiling),

@@ -4,6 +4,7 @@
 //! there was room, and why it could not be used is another rule's business.
 
 use super::{Cause, Evidence, Finding, located};
+use crate::steps::GrowingLine;
 
 /// How many lines are named.
 const NAMED: usize = 3;
@@ -17,7 +18,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
         evidence.steps.baseline.last().copied().unwrap_or_default(),
         evidence.steps.number(evidence.steps.baseline.len()),
     )];
-    for (place, bytes) in growth.lines.iter().take(NAMED) {
+    for GrowingLine { bytes_per_step: bytes, place } in growth.lines.iter().take(NAMED) {
         let line = place.as_ref().map(|place| located(&place.line));
         let line = line.unwrap_or_else(|| "no stack recorded".to_owned());
         lines.push(format!("{bytes} a step from {line}"));

@@ -17,7 +17,8 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let recording = evidence.recording;
     let largest = evidence.moment.largest;
     // An inferred limit may lie anywhere below what was refused.
-    let refused = recording.program.limit.below.filter(|_| recording.limit_source == LimitSource::Refusals);
+    let refused =
+        recording.program.limit.below.filter(|_| recording.limit_source == Some(LimitSource::Refusals));
     let share = size.share_of(recording.setup.capacity.or(refused).or(recording.ceiling())?);
     let dwarfs = share >= NOTABLE && size.0 / MANY >= largest.0;
     if size <= largest || !(share >= HALF || dwarfs) {

@@ -48,9 +48,11 @@ pub struct Evidence<'a> {
 }
 
 /// What can be read about a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Rule")]
 pub struct RuleInfo {
-    /// The rule's number, such as `OOM002`.
+    /// Its number, such as `OOM002`.
+    #[serde(rename = "rule")]
     pub id: &'static str,
     /// What it is about, in a word or a few.
     pub name: &'static str,
@@ -60,6 +62,7 @@ pub struct RuleInfo {
     /// columns, without a heading.
     pub page: &'static str,
     /// Its source, beside this file.
+    #[serde(skip)]
     file: &'static str,
 }
 

@@ -18,8 +18,8 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let recording = evidence.recording;
     let failed = evidence.moment.failed?;
     let Some(Refusal::Device { .. }) = recording.program.limit.refusal else { return None };
-    if recording.limit_source == LimitSource::Given
-        || recording.limit_source == LimitSource::Recorded && recording.setup.capacity.is_none()
+    if recording.limit_source == Some(LimitSource::Given)
+        || recording.limit_source == Some(LimitSource::Recorded) && recording.setup.capacity.is_none()
     {
         return None;
     }

@@ -43,10 +43,10 @@ impl Program {
         let start = held.into_start(source, early, &allocations, |stream| rank(&streams, stream));
         let mut unknown = Vec::new();
         if !start.guesses.is_empty() {
-            unknown.push(Unknown::SlackBeforeStart { blocks: start.guesses.len() });
+            unknown.push(Unknown::SlackBeforeStart(start.guesses.len()));
         }
         if start.outside > 0 {
-            unknown.push(Unknown::OutsideSegments { events: start.outside });
+            unknown.push(Unknown::OutsideSegments(start.outside));
         }
         let releases = groups::ambiguous(source, &groups);
         let Ownership { owners, unowned, .. } = ownership;

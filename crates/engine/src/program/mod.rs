@@ -20,7 +20,9 @@ mod initial;
 
 mod build;
 
-use oomph_trace::{Action, Addr, Bytes, EventIdx, PoolId, Snapshot, Stream, Trace};
+use oomph_trace::{Action, Addr, Bytes, EventIdx, PoolId, Snapshot, Stream, Trace, named};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::torch::block::OwnerIdx;
 use crate::torch::options::Options;
@@ -134,28 +136,24 @@ pub struct FailedRequest {
     pub request: Request,
 }
 
-/// Whether the recording shows everything from the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// Nothing was in use before the first event.
-    Complete,
-    /// Something was: its sizes are inferred.
-    Windowed,
+named! {
+    /// Whether the recording shows everything from the start.
+    Origin {
+        /// Nothing was in use before the first event.
+        Complete = "complete",
+        /// Something was: its sizes are inferred.
+        Windowed = "windowed",
+    }
 }
 
 /// What the recording does not say and nothing in it shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Unknown {
-    /// Blocks in use before the first event whose exact length is a guess; at most 1 MiB each is at stake.
-    SlackBeforeStart {
-        /// How many.
-        blocks: usize,
-    },
-    /// Events about memory outside every segment the snapshot accounts for; they are left out.
-    OutsideSegments {
-        /// How many.
-        events: usize,
-    },
+    /// The length of so many blocks in use before the first event is a guess; at most 1 MiB each is at stake.
+    SlackBeforeStart(usize),
+    /// So many events about memory outside every segment the snapshot accounts for are left out.
+    OutsideSegments(usize),
 }
 
 /// A call of the driver in the recording.

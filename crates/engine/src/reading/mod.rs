@@ -4,7 +4,7 @@
 mod revise;
 
 use oomph_trace::sidecar::Card;
-use oomph_trace::{Bytes, Snapshot, Trace};
+use oomph_trace::{Bytes, Snapshot, Trace, named};
 
 use crate::fidelity::{self, Divergence, Fidelity};
 use crate::program::{Assumptions, Program, Refusal, Source};
@@ -13,19 +13,18 @@ use crate::replay::Setup;
 /// Events replayed in all to find a better reading of one recording.
 const REVISED_EVENTS: usize = 8_000_000;
 
-/// How the limit of a reading was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LimitSource {
-    /// Nothing was refused, so nothing is known of one.
-    None,
-    /// The user said it.
-    Given,
-    /// The recorder wrote it down: the share of the card that was set.
-    Recorded,
-    /// From what was granted and refused.
-    Refusals,
-    /// From when garbage collection ran.
-    GarbageCollection,
+named! {
+    /// How the limit of a reading was found.
+    LimitSource {
+        /// The user said it.
+        Given = "given",
+        /// The recorder wrote it down: the share of the card that was set.
+        Recorded = "recorded",
+        /// From what was granted and refused.
+        Refusals = "refusals",
+        /// From when garbage collection ran.
+        GarbageCollection = "garbage_collection",
+    }
 }
 
 /// One way to read a recording, and how exact its replay is.
@@ -39,7 +38,8 @@ pub(crate) struct Reading {
 #[derive(Debug)]
 pub(crate) struct Limit {
     pub(crate) setup: Setup,
-    pub(crate) source: LimitSource,
+    /// `None`: nothing was refused, so nothing is known of one.
+    pub(crate) source: Option<LimitSource>,
     pub(crate) fidelity: Fidelity,
 }
 
@@ -89,35 +89,39 @@ impl Reader<'_> {
         Reading { program, limit }
     }
 
-    fn check(&self, program: &Program, setup: Setup, source: LimitSource) -> Limit {
+    fn check(&self, program: &Program, setup: Setup, source: Option<LimitSource>) -> Limit {
         let fidelity = fidelity::check(self.trace, program, &setup);
         Limit { setup, source, fidelity }
     }
 
     fn find_limit(&self, program: &Program) -> Limit {
-        use LimitSource::{Given, None as Unknown, Recorded, Refusals};
+        use LimitSource::{Given, Recorded, Refusals};
         let with_limit = |limit| Setup { limit, ..self.base.clone() };
         if self.given.is_some() {
-            return self.check(program, with_limit(self.given), Given);
+            return self.check(program, with_limit(self.given), Some(Given));
         }
         let taken = program.limit.taken();
         let limited = with_limit(taken);
         let full = Setup { capacity: taken, ..self.base.clone() };
         let mut tries = Vec::new();
         if let Some(limit) = self.card.and_then(|card| card.limit) {
-            tries.push((with_limit(Some(limit)), Recorded));
+            tries.push((with_limit(Some(limit)), Some(Recorded)));
             // A share of the card leaves more than the card has, where others fill it.
             if taken.is_some_and(|taken| taken < limit) {
-                tries.push((Setup { limit: Some(limit), ..full.clone() }, Recorded));
+                tries.push((Setup { limit: Some(limit), ..full.clone() }, Some(Recorded)));
             }
         }
         // Without a share of the card only the card itself can refuse.
         let unlimited = self.card.is_some_and(|card| card.limit.is_none());
         match program.limit.refusal {
-            None => tries.push((self.base.clone(), Unknown)),
-            Some(Refusal::Unnamed) if unlimited => tries.extend([(full, Refusals), (limited, Refusals)]),
-            Some(Refusal::Device { .. }) => tries.extend([(full, Refusals), (limited, Refusals)]),
-            Some(Refusal::Limit | Refusal::Unnamed) => tries.extend([(limited, Refusals), (full, Refusals)]),
+            None => tries.push((self.base.clone(), None)),
+            Some(Refusal::Unnamed) if unlimited => {
+                tries.extend([(full, Some(Refusals)), (limited, Some(Refusals))])
+            }
+            Some(Refusal::Device { .. }) => tries.extend([(full, Some(Refusals)), (limited, Some(Refusals))]),
+            Some(Refusal::Limit | Refusal::Unnamed) => {
+                tries.extend([(limited, Some(Refusals)), (full, Some(Refusals))])
+            }
         }
         let mut first = None;
         for (setup, source) in tries {
@@ -142,7 +146,7 @@ impl Reader<'_> {
         while low < high {
             let middle = low + (high - low) / 2;
             let setup = Setup { limit: Some(Bytes(middle)), ..self.base.clone() };
-            let found = self.check(program, setup, LimitSource::GarbageCollection);
+            let found = self.check(program, setup, Some(LimitSource::GarbageCollection));
             match found.fidelity.divergence.as_ref().map(Divergence::wants_higher_limit) {
                 None => return Some(found),
                 Some(Some(true)) => low = middle + 1,

@@ -4,7 +4,7 @@ use oomph_diagnose::class_curves::{self, ClassCurves};
 use oomph_diagnose::explain::explain;
 use oomph_diagnose::phases::Phases;
 use oomph_diagnose::place::{Place, Places, place_seen};
-use oomph_diagnose::results::plan::{ALIKE, PlanResult, PlannedAt};
+use oomph_diagnose::results::plan::{ALIKE, LibraryLine, PlanResult, PlannedAt};
 use oomph_diagnose::tune::Search;
 use oomph_engine::recording::Recording;
 use oomph_machine::cores;
@@ -128,7 +128,7 @@ fn describe(result: &mut PlanResult, recording: &Recording, trial: &Trial) {
         Some(place) => {
             result.at.file = Some(place.line.file);
             result.at.line = Some(place.line.line);
-            result.at.within = place.within.map(|inner| (inner.file, inner.line));
+            result.at.within = place.within.map(|inner| LibraryLine { file: inner.file, line: inner.line });
         }
         None => {
             if let Some(seen) = trial.notes.backward.as_ref().and_then(|stack| place_seen(&stack.frames)) {

@@ -23,17 +23,18 @@ pub(super) fn read(nvml: Option<&Path>, known: Known<'_>) -> Gpus {
     let opened = Nvml::open(nvml).and_then(|nvml| Ok((nvml.device_count()?, nvml)));
     let (count, nvml) = match opened {
         Ok(found) => found,
-        Err(Error::Library { .. }) => {
-            return Gpus::Unreachable {
-                why: "no NVIDIA driver is installed, or none is visible here".to_owned(),
-            };
+        Err(error) => {
+            let missing = matches!(error, Error::Library { .. });
+            let none = "no NVIDIA driver is installed, or none is visible here".to_owned();
+            let why = if missing { none } else { error.to_string() };
+            return Gpus { no_gpu: Some(why), ..Gpus::default() };
         }
-        Err(error) => return Gpus::Unreachable { why: error.to_string() },
     };
-    Gpus::Listed {
+    Gpus {
         driver: nvml.driver_version().ok(),
         cuda: nvml.cuda_version().ok().map(|(major, minor)| format!("{major}.{minor}")),
-        gpus: (0..count).map(|index| gpu(&nvml, index, known)).collect(),
+        no_gpu: None,
+        listed: (0..count).map(|index| gpu(&nvml, index, known)).collect(),
     }
 }
 
@@ -132,20 +133,18 @@ fn identified(mut one: GpuProcess, known: Known<'_>) -> GpuProcess {
 
 /// Gives the recorded processes the driver's numbers of their devices, and the listed processes what PyTorch says.
 pub(super) fn join(gpus: &mut Gpus, found: Vec<Found>) -> Vec<Recorded> {
-    let recorded: Vec<Recorded> = found.into_iter().map(|found| numbered(gpus.listed(), found)).collect();
-    if let Gpus::Listed { gpus, .. } = gpus {
-        for gpu in gpus {
-            for process in gpu.processes.iter_mut().flatten() {
-                let Some(record) = recorded.iter().find(|one| one.pid == process.pid) else { continue };
-                // The same pid in another namespace is another process.
-                if process.process.is_none() {
-                    continue;
-                }
-                let device = record.devices.iter().find(|device| device.gpu == Some(gpu.index));
-                process.torch = device.map(|device| device.memory);
-                // They are the same, read in the light of the version of PyTorch.
-                process.settings.clone_from(&record.settings);
+    let recorded: Vec<Recorded> = found.into_iter().map(|found| numbered(&gpus.listed, found)).collect();
+    for gpu in &mut gpus.listed {
+        for process in gpu.processes.iter_mut().flatten() {
+            let Some(record) = recorded.iter().find(|one| one.pid == process.pid) else { continue };
+            // The same pid in another namespace is another process.
+            if process.process.is_none() {
+                continue;
             }
+            let device = record.devices.iter().find(|device| device.gpu == Some(gpu.index));
+            process.torch = device.map(|device| device.memory);
+            // They are the same, read in the light of the version of PyTorch.
+            process.settings.clone_from(&record.settings);
         }
     }
     recorded

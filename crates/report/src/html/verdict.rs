@@ -1,7 +1,7 @@
 //! The verdict in words: what failed, where, why, and why it was nothing else.
 
 use maud::{Markup, html};
-use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::explain::{Explanation, RuledOut};
 use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::rules::Finding;
 
@@ -26,7 +26,7 @@ pub(super) fn section(result: &DeviceResult) -> Markup {
                     (claim(finding)) (evidence(&finding.evidence))
                 }
             }
-            @for (cause, reason) in &explanation.ruled_out {
+            @for RuledOut { cause, reason } in &explanation.ruled_out {
                 dt { "Not" } dd { b { (cause.name()) } ": " (reason) }
             }
         }

@@ -2,14 +2,14 @@
 
 use oomph_diagnose::advice::Advice;
 use oomph_diagnose::cause::Cause;
-use oomph_diagnose::explain::{self as found, Explanation};
+use oomph_diagnose::explain::{self as found, Explanation, RuledOut};
 use oomph_diagnose::fixes;
 use oomph_diagnose::moment::{self, Holder};
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::place::Place;
 use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::rules::Finding;
-use oomph_diagnose::steps;
+use oomph_diagnose::steps::Growth;
 use oomph_trace::{Bytes, Sidecar};
 
 use super::SCHEMA;
@@ -37,7 +37,7 @@ document! {
         #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", null]))]
         cause: Option<Cause> = found.cause,
         /// The causes that are ruled out.
-        ruled_out: Vec<RuledOut> = found.ruled_out.iter().map(|(cause, why)| ruled_out(*cause, why)).collect(),
+        ruled_out: Vec<RuledOut> = found.ruled_out.clone(),
         /// The peak of what was in use.
         peak: PeakInUse = peak(result),
         /// The state at the first failure, or at the peak.
@@ -120,14 +120,6 @@ document! {
         phase: Option<Option<Phase>> = sidecar.map(|_| oom.phase),
     }
 
-    /// A cause that is ruled out.
-    fn ruled_out(cause: Cause, why: &str) -> RuledOut {
-        /// The cause.
-        cause: Cause = cause,
-        /// Why, in words.
-        reason: String = why.to_owned(),
-    }
-
     /// The peak of what was in use.
     fn peak(result: &DeviceResult) -> PeakInUse with (
         (peaks, found) = (&result.recording.peaks, &result.explanation),
@@ -206,29 +198,13 @@ document! {
         /// Bytes requested at the start of each.
         baseline: Vec<Bytes> = steps.baseline.clone(),
         /// What grows from one to the next.
-        growth: Option<Growth> = steps.growth.as_ref().map(growth),
+        growth: Option<Growth> = steps.growth.clone(),
         /// What each is called.
         #[serde(skip_serializing_if = "Option::is_none")]
         numbers: Option<Vec<u64>> = is_recorded.then(|| steps.numbers.clone()),
         /// Whether they were marked rather than found.
         #[serde(skip_serializing_if = "Option::is_none")]
         marked: Option<bool> = is_recorded.then(|| steps.phases.trains()),
-    }
-
-    /// Memory that grows from step to step.
-    fn growth(growth: &steps::Growth) -> Growth {
-        /// Bytes with every step.
-        per_step: Bytes = growth.per_step,
-        /// The lines whose memory grows, most first.
-        lines: Vec<GrowingLine> = growth.lines.iter().map(|(line, grown)| growing(line.as_ref(), *grown)).collect(),
-    }
-
-    /// A line whose memory grows.
-    fn growing(line: Option<&Place>, grown: Bytes) -> GrowingLine {
-        /// By how much.
-        bytes_per_step: Bytes = grown,
-        /// The line; null: no stack.
-        place: Option<Place> = line.cloned(),
     }
 
     /// A change of settings.

@@ -18,7 +18,6 @@ mod status;
 mod tune;
 
 use oomph_diagnose::results::explain::{Explained as Found, FileResult, ProcessResult};
-use oomph_diagnose::rules::RuleInfo;
 use schemars::JsonSchema;
 pub use serde::Serialize;
 
@@ -79,33 +78,11 @@ pub fn printed(document: &impl Serialize) -> String {
 }
 
 document! {
-    /// One rule of `oomph rule --json`, which always gives a list.
-    pub fn rule(info: &RuleInfo) -> Rule {
-        /// Its number, such as `OOM002`.
-        rule: &'static str = info.id,
-        /// What it is about.
-        name: &'static str = info.name,
-        /// What it claims, in a line.
-        summary: &'static str = info.summary,
-        /// Its page, in Markdown.
-        page: &'static str = info.page,
-    }
-
     /// Where `oomph dump` had recordings written.
-    pub fn dumped(recordings: &[String]) -> Dump {
+    pub fn dump(recordings: &[String]) -> Dump {
         /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The paths of the recordings.
         recordings: Vec<String> = recordings.to_vec(),
     }
-}
-
-/// `oomph rule --json`: always a list.
-pub fn rules(rules: &[&RuleInfo]) -> String {
-    printed(&rules.iter().map(|info| rule(info)).collect::<Vec<Rule>>())
-}
-
-/// `oomph dump --json`: where the recordings are.
-pub fn dump(recordings: &[String]) -> String {
-    printed(&dumped(recordings))
 }

@@ -1,7 +1,6 @@
 //! `oomph plan --json`.
 
 use oomph_diagnose::classes::ByClass;
-use oomph_diagnose::phase::Phase;
 use oomph_diagnose::results::plan::{PlanResult, PlannedAt, PlannedOption, PlannedVary};
 use oomph_trace::Bytes;
 use serde::Serializer;
@@ -42,7 +41,7 @@ document! {
         /// How often the cache is given back for that.
         retries: u64 = result.retries,
         /// The peak of what is in use.
-        at: PlannedMoment = at(&result.at),
+        at: PlannedAt = result.at.clone(),
         /// Bytes in use then, by class: `weights`, `gradients`, `optimizer_state`, `buffers`, `workspaces`,
         /// `activations`, `optimizer_temporaries`, `other`, `rounding`.
         #[serde(serialize_with = "by_class")]
@@ -58,29 +57,6 @@ document! {
         caveats: Vec<String> = result.caveats.clone(),
         /// Why there is no answer.
         why_not: Option<String> = result.why_not.clone(),
-    }
-
-    /// The moment of the peak.
-    fn at(at: &PlannedAt) -> PlannedMoment {
-        /// The line's file.
-        file: Option<String> = at.file.clone(),
-        /// Its number.
-        line: Option<u32> = at.line,
-        /// What the program was doing.
-        #[schemars(extend("enum" = ["forward", "backward", "optimizer", "evaluation", null]))]
-        phase: Option<Phase> = at.phase,
-        /// In which step, counted from 1.
-        step: Option<u64> = at.step,
-        /// The library's line, where that is another.
-        within: Option<LibraryLine> = at.within.as_ref().map(|(file, line)| library_line(file, *line)),
-    }
-
-    /// A line of a library.
-    fn library_line(file: &str, line: u32) -> LibraryLine {
-        /// Its file.
-        file: String = file.to_owned(),
-        /// Its number.
-        line: u32 = line,
     }
 
     /// The largest value of a flag that fits.

@@ -1,5 +1,6 @@
 //! What oomph's recorder adds to documents: who ran, and how it ended as far as the recorder saw.
 
+use oomph_diagnose::borrow::Lender;
 use oomph_diagnose::card;
 use oomph_diagnose::classes::{ByClass, Class};
 use oomph_diagnose::explain::Explanation;
@@ -44,17 +45,9 @@ document! {
     /// Lines taken from other steps, for allocations whose stack was not recorded.
     pub(super) fn borrowed(explanation: &Explanation) -> Borrowed {
         /// How many allocations have such a line.
-        allocations: usize = explanation.borrowed.iter().map(|(_, count)| count).sum(),
+        allocations: usize = explanation.borrowed.iter().map(|lender| lender.allocations).sum(),
         /// The steps whose lines they are.
-        from: Vec<Lender> = explanation.borrowed.iter().map(|(step, count)| lender(*step, *count)).collect(),
-    }
-
-    /// A step whose lines stand for those of others.
-    fn lender(step: u64, allocations: usize) -> Lender {
-        /// The step.
-        step: u64 = step,
-        /// For how many allocations of other steps.
-        allocations: usize = allocations,
+        from: Vec<Lender> = explanation.borrowed.clone(),
     }
 
     /// What one class had in use.

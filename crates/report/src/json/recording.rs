@@ -2,11 +2,9 @@
 
 use oomph_engine::counters;
 use oomph_engine::fidelity;
-use oomph_engine::program::{self, Origin};
+use oomph_engine::program::{Origin, Unknown};
 use oomph_engine::recording::{LimitSource, Recording};
 use oomph_trace::Bytes;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 document! {
     /// What the recording is.
@@ -16,11 +14,7 @@ document! {
         /// How many events.
         events: usize = recording.trace().events.len(),
         /// `"windowed"`: something was in use before the first event.
-        #[schemars(extend("enum" = ["complete", "windowed"]))]
-        origin: &'static str = match recording.program.origin {
-            Origin::Complete => "complete",
-            Origin::Windowed => "windowed",
-        },
+        origin: Origin = recording.program.origin,
         /// The version of PyTorch, such as `"2.11"`: given with `--profile`, recorded, or inferred.
         profile: String = recording.setup.profile.version.to_string(),
         /// The recorded settings; `""` for defaults.
@@ -30,20 +24,13 @@ document! {
         /// How the limit is known. `"given"` on the command line; `"recorded"`: the fraction that was set, from a
         /// [recording](recording.md); `"refusals"`: from what was granted and refused; `"garbage_collection"`: from
         /// when it ran.
-        #[schemars(extend("enum" = ["given", "recorded", "refusals", "garbage_collection", null]))]
-        limit_source: Option<&'static str> = match recording.limit_source {
-            LimitSource::None => None,
-            LimitSource::Given => Some("given"),
-            LimitSource::Recorded => Some("recorded"),
-            LimitSource::Refusals => Some("refusals"),
-            LimitSource::GarbageCollection => Some("garbage_collection"),
-        },
+        limit_source: Option<LimitSource> = recording.limit_source,
         /// The most that was granted: the limit is at least this.
         limit_at_least: Bytes = bounds.at_least,
         /// The least that was refused: the limit is below this.
         limit_below: Option<Bytes> = bounds.below,
         /// What the recording does not tell.
-        unknown: Vec<Unknown> = recording.program.unknown.iter().map(unknown).collect(),
+        unknown: Vec<Unknown> = recording.program.unknown.clone(),
     }
 
     /// The peaks of the recording.
@@ -82,22 +69,5 @@ document! {
         recorded: String = parted.recorded.to_string(),
         /// What the replay did, in words.
         replayed: String = parted.replayed.to_string(),
-    }
-}
-
-/// Something that the recording does not tell.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Unknown {
-    /// So many blocks are of inexact length.
-    SlackBeforeStart(usize),
-    /// So many events were left out.
-    OutsideSegments(usize),
-}
-
-fn unknown(unknown: &program::Unknown) -> Unknown {
-    match *unknown {
-        program::Unknown::SlackBeforeStart { blocks } => Unknown::SlackBeforeStart(blocks),
-        program::Unknown::OutsideSegments { events } => Unknown::OutsideSegments(events),
     }
 }

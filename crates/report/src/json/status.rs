@@ -1,7 +1,7 @@
 //! `oomph status --json`.
 
 use oomph_diagnose::results::status::{
-    self as found, GpuMemory, Gpus, Instance, Ram, RecordedDevice, Space, TorchMemory,
+    self as found, GpuMemory, Instance, Ram, RecordedDevice, Space, TorchMemory,
 };
 use oomph_engine::torch::variables::Obeyed;
 use oomph_trace::Bytes;
@@ -11,27 +11,19 @@ use super::SCHEMA;
 
 document! {
     /// The machine at one moment. What cannot be read is null.
-    pub fn status(status: &found::Status) -> Machine with (
-        versions = match &status.gpus {
-            Gpus::Unreachable { .. } => (None, None),
-            Gpus::Listed { driver, cuda, .. } => (driver.clone(), cuda.clone()),
-        },
-    ) {
+    pub fn status(status: &found::Status) -> Machine {
         /// The schema's number: 1.
         schema: u32 = SCHEMA,
         /// The machine's name.
         host: String = status.host_name.clone(),
         /// The driver's version.
-        driver: Option<String> = versions.0,
+        driver: Option<String> = status.gpus.driver.clone(),
         /// The greatest version of CUDA that it serves.
-        cuda: Option<String> = versions.1,
+        cuda: Option<String> = status.gpus.cuda.clone(),
         /// Why no GPU can be asked.
-        no_gpu: Option<String> = match &status.gpus {
-            Gpus::Unreachable { why } => Some(why.clone()),
-            Gpus::Listed { .. } => None,
-        },
+        no_gpu: Option<String> = status.gpus.no_gpu.clone(),
         /// In the driver's order.
-        gpus: Vec<Gpu> = status.gpus.listed().iter().map(gpu).collect(),
+        gpus: Vec<Gpu> = status.gpus.listed.iter().map(gpu).collect(),
         /// Live processes under `oomph run`.
         recorded: Vec<RecordedProcess> = status.recorded.iter().map(recorded).collect(),
         /// The machine's RAM.

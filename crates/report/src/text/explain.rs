@@ -1,6 +1,6 @@
 //! `oomph explain` as text: the verdict, why it is not another, the card, the fixes.
 
-use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::explain::{Explanation, RuledOut};
 use oomph_diagnose::results::explain::DeviceResult;
 
 use super::report::Align::{Hidden, Left, Right};
@@ -43,7 +43,7 @@ fn findings(report: &mut Report, explanation: &Explanation) {
         report.say(label, format!("{name}{} [{}]", finding.claim, finding.rule));
         report.say_all(finding.evidence.iter().map(|line| ("", line)));
     }
-    for (cause, reason) in &explanation.ruled_out {
+    for RuledOut { cause, reason } in &explanation.ruled_out {
         report.say("Not", format!("{}: {reason}", cause.name()));
     }
 }

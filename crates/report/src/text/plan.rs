@@ -50,7 +50,7 @@ fn moment(result: &PlanResult) -> Option<String> {
     let own = at.file.as_ref().zip(at.line).map(|(file, line)| format!("{}:{line}", name(file)));
     let step = at.step.map(|step| format!(", step {step}")).unwrap_or_default();
     let phase = at.phase.map(|phase| format!("{}{step}", phase.name()));
-    let within = at.within.as_ref().map(|(file, line)| format!("in {}:{line}", name(file)));
+    let within = at.within.as_ref().map(|inner| format!("in {}:{}", name(&inner.file), inner.line));
     let parts: Vec<String> = [own, phase, within].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

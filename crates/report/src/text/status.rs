@@ -12,18 +12,17 @@ use crate::numbers::{counted, known};
 
 /// The whole report.
 pub fn render(status: &Status, colour: Colour) -> String {
-    let title = match &status.gpus {
-        Gpus::Unreachable { why } => format!("no GPU: {}", plain(why)),
-        Gpus::Listed { driver, cuda, gpus } => {
-            let none = "no GPU: the driver lists none".to_owned();
-            let found = if gpus.is_empty() { none } else { counted(gpus.len(), "GPU") };
-            let driver = driver.as_ref().map(|version| format!(", driver {}", plain(version)));
-            let cuda = cuda.as_ref().map(|version| format!(", CUDA up to {}", plain(version)));
-            found + &driver.unwrap_or_default() + &cuda.unwrap_or_default()
-        }
+    let Gpus { driver, cuda, no_gpu, listed } = &status.gpus;
+    let title = match (no_gpu, listed.len()) {
+        (Some(why), _) => format!("no GPU: {}", plain(why)),
+        (None, 0) => "no GPU: the driver lists none".to_owned(),
+        (None, count) => counted(count, "GPU"),
     };
+    let driver = driver.as_ref().map(|version| format!(", driver {}", plain(version)));
+    let cuda = cuda.as_ref().map(|version| format!(", CUDA up to {}", plain(version)));
+    let title = title + &driver.unwrap_or_default() + &cuda.unwrap_or_default();
     let mut report = Report::new(&wrapped(&title, WIDTH).join("\n"), colour);
-    status.gpus.listed().iter().for_each(|one| gpu(&mut report, one));
+    status.gpus.listed.iter().for_each(|one| gpu(&mut report, one));
     notes(&mut report, status);
     recorded(&mut report, status);
     host(&mut report, status);
@@ -111,7 +110,7 @@ fn plain(text: &str) -> String {
 
 /// The processes on all GPUs.
 fn on_gpus(status: &Status) -> impl Iterator<Item = &GpuProcess> {
-    status.gpus.listed().iter().filter_map(|gpu| gpu.processes.as_ref()).flatten()
+    status.gpus.listed.iter().filter_map(|gpu| gpu.processes.as_ref()).flatten()
 }
 
 fn notes(report: &mut Report, status: &Status) {

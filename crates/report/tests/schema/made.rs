@@ -3,7 +3,9 @@
 use oomph_diagnose::classes::Class;
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::results::explain::Explained;
-use oomph_diagnose::results::plan::{How, PlanResult, PlannedAt, PlannedOption, PlannedPeaks, PlannedVary};
+use oomph_diagnose::results::plan::{
+    How, LibraryLine, PlanResult, PlannedAt, PlannedOption, PlannedPeaks, PlannedVary,
+};
 use oomph_diagnose::results::run::{GpuDeath, HostDeath, LaterFailure, Peak, RunEnd, RunResult};
 use oomph_diagnose::{message, rules};
 use oomph_report::json;
@@ -29,8 +31,8 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         ("explain", explained),
         ("plan", json::document(plans.iter().map(json::plan))),
         ("plan", json::document(vec![json::plan(&plans[0])])),
-        ("rule", json::rules(&all)),
-        ("dump", json::dump(&["main.pickle".to_owned()])),
+        ("rule", json::printed(&all)),
+        ("dump", json::printed(&json::dump(&["main.pickle".to_owned()]))),
     ];
     documents.extend(runs);
     documents
@@ -86,7 +88,7 @@ fn plan() -> PlanResult {
         at: PlannedAt {
             file: Some("train.py".into()),
             line: Some(61),
-            within: Some(("functional.py".into(), 77)),
+            within: Some(LibraryLine { file: "functional.py".into(), line: 77 }),
             phase: Some(Phase::Forward),
             step: Some(2),
         },

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use oomph_diagnose::rules::RuleInfo;
 use oomph_report::json;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
@@ -53,7 +54,7 @@ pub(crate) fn page(root: &Path) -> String {
     page.add::<json::Plan>("`oomph plan`");
     page.add::<json::Machine>("`oomph status`");
     page.add::<json::Dump>("`oomph dump`");
-    page.add::<json::Rule>("`oomph rule`");
+    page.add::<RuleInfo>("`oomph rule`");
     page.definitions = page.generator.take_definitions(true);
     page.text(root)
 }

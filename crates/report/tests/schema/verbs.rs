@@ -1,5 +1,6 @@
 //! What each verb prints with `--json`, as a schema.
 
+use oomph_diagnose::rules::RuleInfo;
 use oomph_report::json;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -31,7 +32,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Value)> {
         ("plan", schema::<json::Plan>("plan", Many::Devices)),
         ("status", schema::<json::Machine>("status", Many::One)),
         ("dump", schema::<json::Dump>("dump", Many::One)),
-        ("rule", schema::<json::Rule>("rule", Many::List)),
+        ("rule", schema::<RuleInfo>("rule", Many::List)),
     ]
 }
 
