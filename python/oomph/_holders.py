@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from oomph._paths import Anchor, Walk, roots
+from oomph._recorder.paths import Anchor, Walk, roots
 
 # How long the search may take, in seconds.
 _PATIENCE = 2.0

@@ -57,6 +57,43 @@ def _state(optimizer: Any, torch: Any) -> Iterator[Any]:
         yield from (value for value in values if isinstance(value, torch.Tensor))
 
 
+# How many tensors of a parameter's size an optimizer comes to keep for it.
+_KEPT = {"Adam": 2, "AdamW": 2, "NAdam": 2, "RAdam": 2, "Adamax": 2, "Adadelta": 2, "ASGD": 1, "Adagrad": 1, "RMSprop": 1}
+
+
+def _kept_for_each(optimizer: Any) -> int:
+    """How many tensors of a parameter's size the optimizer will keep for it; where its class is unknown, as many as
+    it keeps by now."""
+    settings = optimizer.defaults
+    for kind in type(optimizer).__mro__:
+        if kind.__name__ in _KEPT:
+            return _KEPT[kind.__name__] + bool(settings.get("amsgrad")) + bool(settings.get("centered"))
+        if kind.__name__ == "SGD":
+            return int(bool(settings.get("momentum")))
+    return 0
+
+
+def outlook(torch: Any) -> dict[str, Any]:
+    """What training has on the GPU by the time of the first update: bytes that get gradients, and the optimizers with the
+    bytes of their parameters and of their state, now and to come."""
+    trained: dict[tuple[int, int], int] = {}
+    optimizers = []
+    for thing in gc.get_objects():
+        if _is_a(thing, torch.nn.Module):
+            for parameter in list(thing.__dict__.get("_parameters", {}).values()):
+                if parameter is not None and parameter.requires_grad:
+                    found = _storage(parameter)
+                    if found is not None:
+                        trained[found[:2]] = parameter.nbytes
+        elif _is_a(thing, torch.optim.Optimizer):
+            mine = [p for p in _parameters(thing) if p.is_cuda and p.requires_grad]
+            size = sum(p.nbytes for p in mine)
+            state = sum(tensor.nbytes for tensor in _state(thing, torch) if tensor.is_cuda)
+            whole = size * _kept_for_each(thing)
+            optimizers.append({"name": type(thing).__name__, "parameters": size, "state": state, "whole": max(whole, state)})
+    return {"trained": sum(trained.values()), "optimizers": optimizers}
+
+
 def _is_a(thing: object, kind: type) -> bool:
     # Not isinstance: that asks the thing itself, and proxies answer by running code of theirs.
     return issubclass(type(thing), kind)

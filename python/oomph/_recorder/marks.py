@@ -15,13 +15,21 @@ KEPT = 50_000
 class Marks:
     """A bounded list of marks, filled by hooks on autograd, optimizers and modules."""
 
-    def __init__(self, at_step: Callable[[int], None], before_update: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        at_step: Callable[[int], None],
+        before_update: Callable[[Any], None],
+        at_evaluation: Callable[[], None],
+    ) -> None:
         self.list: deque[tuple[int, str, int]] = deque(maxlen=KEPT)
         self.step = 0
         self._at_step = at_step
         self._before_update = before_update
+        self._at_evaluation = at_evaluation
         # Steps are counted by the first optimizer that updates; others (a discriminator's, say) belong to its steps.
+        # One that updates twice while the first does not takes its place: that one is not used any more.
         self._counts: Callable[[], Any] | None = None
+        self._updated: set[int] = set()
         self._is_evaluating = False
         self._largest = 0
 
@@ -66,14 +74,16 @@ class Marks:
         optimizer = import_module("torch.optim.optimizer")
 
         def before(which: Any, args: Any, kwargs: Any) -> None:
-            if self._counts is None or self._counts() is None:
+            if self._counts is None or self._counts() is None or id(which) in self._updated:
                 self._counts = weakref.ref(which)
             self._before_update(which)
             self.put("optimizer")
 
         def after(which: Any, args: Any, kwargs: Any) -> None:
             self.put("optimizer_end")
+            self._updated.add(id(which))
             if self._counts is not None and self._counts() is which:
+                self._updated.clear()
                 self.step += 1
                 self.put("step")
                 self._at_step(self.step)
@@ -95,6 +105,8 @@ class Marks:
                     self._largest = size
                     self._is_evaluating = not mode
                     self.put("train" if mode else "eval")
+                    if not mode:
+                        self._at_evaluation()
             return original(module, mode)
 
         torch.nn.Module.train = train

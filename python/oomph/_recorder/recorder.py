@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from . import classes, complaint, cuda, exceptions, frameworks, host
+from . import classes, complaint, cuda, exceptions, frameworks, host, keepers
 from .clock import now
 from .environment import VARIABLES
 from .marks import Marks
@@ -68,13 +68,14 @@ class Recorder:
         self.ooms: list[dict[str, Any]] = []
         self._first_look: list[classes.Entry] = []
         self._oom_look: list[classes.Entry] = []
+        self._keepers: dict[str, Any] | None = None
         self._looks: deque[list[classes.Entry]] = deque(maxlen=classes.KEPT_LOOKS)
         self._samples: deque[tuple[int, int, int]] = deque(maxlen=2_000)
         self._beat_us = now()
         self._stacks: Stacks | None = None
         self._is_looking = True
         if self._torch is None:
-            self._marks = Marks(self._at_step, self._before_update)
+            self._marks = Marks(self._at_step, self._before_update, self._at_evaluation)
         else:
             # The hooks hold on to the marks.
             self._marks.list.clear()
@@ -130,6 +131,11 @@ class Recorder:
             complaint.once("a step is not recorded", error)
         self._on_step(step)
 
+    def _at_evaluation(self) -> None:
+        """The model was set to evaluation: no step will begin for a while."""
+        if self._stacks is not None and self.is_recording:
+            self._stacks.on()
+
     def _before_update(self, optimizer: Any) -> None:
         if self._is_looking and self.is_recording:
             try:
@@ -155,6 +161,7 @@ class Recorder:
                     "free": free,
                     "served": self._served(device),
                     "frames": frames,
+                    "grad": bool(self._torch.is_grad_enabled()),
                 }
             )
             del self.ooms[:-100]
@@ -192,7 +199,9 @@ class Recorder:
             if why == "oom":
                 # When the program ends, what it had when memory ran out may be gone.
                 self._oom_look = here
+                self._keepers = {"time_us": now(), **keepers.keepers(self._torch), **classes.outlook(self._torch)}
         sidecar["classes"] = [list(entry) for entry in looks]
+        sidecar["keepers"] = self._keepers
         return snapshot, sidecar
 
     def sidecar(self, why: str, name: str, run: str, is_brief: bool = False) -> dict[str, Any]:

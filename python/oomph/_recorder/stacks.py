@@ -1,8 +1,8 @@
 """When the allocator's events carry Python stacks.
 
 A stack costs 1 to 4 microseconds, most of what recording costs: up to 6% of a step that is bound by the CPU. So they
-are taken where they are needed: in the first steps, in every eighth after that, and in all of them while memory is
-tight. A program without optimizer steps has stacks throughout.
+are taken where they are needed: in the first steps, in every eighth after that, in all of them while memory is tight,
+and in evaluation, where no step comes. A program without optimizer steps has stacks throughout.
 """
 
 from __future__ import annotations
@@ -58,6 +58,10 @@ class Stacks:
             self.spans.append((now(), None))
         else:
             self.spans[-1] = (self.spans[-1][0], before)
+
+    def on(self) -> None:
+        """Stacks from here to the next step."""
+        self._set(True)
 
     def at_step(self, step: int, device: int, limit: int) -> None:
         """A step begins. Its device and what that may hold decide whether memory is tight."""

@@ -109,6 +109,7 @@ impl SidecarRecorder {
             free: Some(event.device_free()),
             text: Some(text.clone()),
             frames: vec![line],
+            grad: None,
         });
         self.sidecar.exception = Some(Exception {
             class: Some("torch.OutOfMemoryError".to_owned()),

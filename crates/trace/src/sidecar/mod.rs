@@ -47,6 +47,8 @@ dicts! {
         stacks: Vec<Span>,
         /// What storages were for, by time.
         classes: Vec<ClassSample>,
+        /// Who kept storages alive when memory last ran out.
+        keepers: Option<Keepers>,
         /// The host's memory.
         host: Option<Host>,
         /// What a process that runs for a plan tells of itself.
@@ -195,6 +197,48 @@ dicts! {
         text: Option<String>,
         /// The stack, innermost first.
         frames: Vec<SeenFrame>,
+        /// Whether operations were recorded for a backward pass: no `no_grad` was in force.
+        grad: Option<bool>,
+    }
+
+    /// Who kept storages alive, found by following the program's variables.
+    Keepers {
+        /// When.
+        time_us: u64,
+        /// The variables that lead to storages.
+        holders: Vec<Keeper>,
+        /// The storages that Python knows. Others that are in use belong to graphs, or to C++.
+        storages: Vec<KeptStorage>,
+        /// Whether the search ended before it had seen all.
+        cut: bool,
+        /// The parameters that get gradients.
+        trained: Option<Bytes>,
+        /// The optimizers.
+        optimizers: Vec<Optimizer>,
+    }
+
+    /// An optimizer and what it keeps.
+    Optimizer {
+        /// Its class.
+        name: String,
+        /// The parameters that it updates.
+        parameters: Bytes = Bytes::ZERO,
+        /// What it keeps for them by now.
+        state: Bytes = Bytes::ZERO,
+        /// What it keeps for them after its first update.
+        whole: Bytes = Bytes::ZERO,
+    }
+
+    /// A variable that leads to storages: the outermost container on the way.
+    Keeper {
+        /// How to reach it: `results`, `model.maps`.
+        path: String,
+        /// Its class: `list`, `Adam`; empty for a tensor.
+        class: String = String::new(),
+        /// The function whose variable it is, such as `search(), train.py:38`; empty for a global.
+        place: String = String::new(),
+        /// The shape and type of the largest tensor under it.
+        shape: String = String::new(),
     }
 
     /// One line of a stack that the recorder walked itself.
@@ -301,6 +345,22 @@ lists! {
         bytes: Bytes,
         /// What it was for.
         class: StorageClass,
+    }
+
+    /// A storage that Python knows.
+    KeptStorage {
+        /// On which card.
+        device: u32,
+        /// Where it begins.
+        addr: Addr,
+        /// How long it is.
+        bytes: Bytes,
+        /// Its place among the holders; `None`: no variable leads to it.
+        keeper: Option<u64>,
+        /// Whether a tensor of it is the result of a graph.
+        has_graph: bool,
+        /// Whether only objects that refer to each other keep it.
+        in_cycle: bool,
     }
 
     /// The host's memory at one time.

@@ -22,9 +22,11 @@ _STRIDE = 512
 _UNSHARED = 3
 # Types whose objects lead to no tensor.
 _ATOMS = frozenset(
-    {str, bytes, int, float, complex, bool, type(None), type(Ellipsis), type, ModuleType, FrameType, range, slice}
+    {str, bytes, int, float, complex, bool, type(None), type(Ellipsis), ModuleType, FrameType, range, slice}
     | {type(len), type(os.environ)}
 )
+_LIBRARIES = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python")
+_CACHE = type(functools.lru_cache(len))
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque)
 
 
@@ -86,7 +88,7 @@ def roots(torch: Any, own: set[int]) -> Iterator[Root]:
             yield from _variables(thing.cr_frame, ", a coroutine")
     del alive
     for module_name, module in list(sys.modules.items()):
-        if type(module) is ModuleType and not module_name.startswith(("oomph", "__main__")):
+        if type(module) is ModuleType and not module_name.startswith(("oomph", "_oomph", "__main__")):
             for name, value in list(vars(module).items()):
                 yield Root(f"{module_name}.{name}", value)
 
@@ -154,11 +156,15 @@ class Walk:
                 if type(thing) in (self._torch.Tensor, self._torch.nn.Parameter):
                     continue
             if depth < _DEPTH:
-                waiting += [(child, path + step, anchor, depth + 1) for step, child in self._children(thing)]
+                is_module = issubclass(type(thing), self._torch.nn.Module)
+                for step, child in self._children(thing):
+                    # What a module collects beside its parameters has a name of its own.
+                    collects = is_module and type(child) in _CONTAINERS
+                    waiting.append((child, path + step, None if collects else anchor, depth + 1))
 
     def _anchor(self, thing: Any, path: str, where: str) -> Anchor | None:
         kind = type(thing)
-        if issubclass(kind, (*_CONTAINERS, self._torch.nn.Module, self._torch.optim.Optimizer)):
+        if issubclass(kind, (*_CONTAINERS, _CACHE, self._torch.nn.Module, self._torch.optim.Optimizer)):
             return Anchor(path, kind.__name__, where)
         return None
 
@@ -185,6 +191,13 @@ class Walk:
                 return
         elif kind is MethodType:
             yield ".__self__", thing.__self__
+        elif issubclass(kind, type):
+            if _is_own(thing):
+                yield from ((f".{name}", child) for name, child in list(vars(thing).items()))
+            return
+        elif kind is _CACHE:
+            # What a cache of results holds is its own affair, but the collector sees it.
+            yield from ((".<cache>", child) for child in gc.get_referents(thing) if child is not thing.__wrapped__)
         elif kind is functools.partial:
             yield from (("", thing.func), ("", thing.args), ("", thing.keywords))
         yield from self._attributes(thing)
@@ -208,6 +221,13 @@ class Walk:
                     yield f".{name}", object.__getattribute__(thing, name)
                 except AttributeError:
                     continue
+
+
+def _is_own(kind: type) -> bool:
+    """Whether a class is the program's own, not a library's."""
+    module = sys.modules.get(kind.__module__)
+    file = getattr(module, "__file__", None) or ""
+    return kind.__module__ == "__main__" or bool(file) and not any(part in file for part in _LIBRARIES)
 
 
 def _items(thing: Any) -> list[Any]:

@@ -1,0 +1,170 @@
+"""Who keeps each storage on the GPU alive: the variable that leads to it, or no variable: then a graph or C++ does."""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+import time
+from collections import deque
+from types import FunctionType, ModuleType
+from typing import Any
+
+from .paths import Anchor, Walk, roots
+
+# How long the search may take, in seconds: the program is dying, and a person waits.
+_PATIENCE = 5.0
+# Storages below this size are not worth a row.
+_SMALLEST = 64 << 10
+_MOST = 20_000
+_MOST_HOLDERS = 256
+# The collector is asked where no variable leads to one part in so many of all.
+_MUCH = 10
+# The number of a layer in a path: `blocks.0`, `layers[3]`.
+_PLAIN = (type, ModuleType, FunctionType)
+_NUMBER = re.compile(r"(\.|\[)\d+(?=[.\]]|$)")
+
+
+def keepers(torch: Any) -> dict[str, Any]:
+    """The holders, largest first; and the storages of this process, each with its device, address, bytes, the place of its
+    holder (None: no variable leads to it), whether it has a graph, and whether only a cycle of objects keeps it."""
+    storages = _storages(torch)
+    referred = _referred([tensor for tensor, _ in storages.values()])
+    holders: dict[tuple[str, str], _Holder] = {}
+    found: list[tuple[int, int, int, _Holder | None, bool]] = []
+    # What no Python object refers to, no variable leads to: a graph keeps it, or C++.
+    waiting = {key: entry for key, entry in storages.items() if id(entry[0]) in referred}
+    walk = Walk(torch, time.monotonic() + _PATIENCE)
+
+    def reached(tensor: Any, anchor: Anchor) -> bool:
+        entry = waiting.pop(_key(tensor), None)
+        if entry is not None:
+            # The lists of all layers are one holder.
+            path = _NUMBER.sub(r"\1*", anchor.path)
+            holder = holders.setdefault((path, anchor.where), _Holder(path, anchor))
+            holder.add(tensor, entry[1])
+            found.append((*_key(tensor), entry[1], holder, _has_graph(tensor)))
+        return bool(waiting)
+
+    for root in roots(torch, _own_frames()):
+        if not waiting or walk.cut:
+            break
+        walk.follow(root, reached)
+    named = {(device, address) for device, address, *_ in found}
+    nameless = sum(size for key, (_, size) in storages.items() if key not in named)
+    is_much = nameless * _MUCH > sum(size for _, size in storages.values())
+    cycles = _in_cycles(torch) if is_much else set()
+    found += [(*key, size, None, _has_graph(t)) for key, (t, size) in storages.items() if key not in named]
+    found.sort(key=lambda entry: -entry[2])
+    ranked = sorted(holders.values(), key=lambda holder: -holder.bytes)[:_MOST_HOLDERS]
+    place = {id(holder): number for number, holder in enumerate(ranked)}
+    return {
+        "holders": [holder.row() for holder in ranked],
+        "storages": [
+            [*entry[:3], place.get(id(entry[3])), entry[4], entry[:2] in cycles] for entry in found[:_MOST]
+        ],
+        "cut": walk.cut,
+    }
+
+
+def _in_cycles(torch: Any) -> set[tuple[int, int]]:
+    """The storages that only objects keep which refer to each other: what the collector would free. Nothing is freed."""
+    debug, kept = gc.get_debug(), len(gc.garbage)
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        gc.collect()
+        tensors = [thing for thing in gc.garbage[kept:] if issubclass(type(thing), torch.Tensor)]
+        return {_key(tensor) for tensor in tensors}
+    finally:
+        gc.set_debug(debug)
+        del gc.garbage[kept:]
+
+
+class _Holder:
+    def __init__(self, path: str, anchor: Anchor) -> None:
+        self.path = path
+        self.anchor = anchor
+        self.bytes = 0
+        self._largest = 0
+        self._shape = ""
+
+    def add(self, tensor: Any, size: int) -> None:
+        self.bytes += size
+        if size > self._largest:
+            self._largest = size
+            self._shape = f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+
+    def row(self) -> dict[str, str]:
+        anchor = self.anchor
+        place = anchor.where.removeprefix(" in ")
+        return {"path": self.path, "class": anchor.kind, "place": place, "shape": self._shape}
+
+
+def _referred(tensors: list[Any]) -> set[int]:
+    """Those that some Python object refers to, beside this search."""
+    wanted = {id(tensor) for tensor in tensors}
+    own = {id(tensors)}
+    found: set[int] = set()
+    for thing in gc.get_objects():
+        if id(thing) in own or type(thing) is tuple and len(thing) == 2 and type(thing[1]) is int:
+            continue
+        if type(thing) in (dict, list, tuple, set, deque) or not issubclass(type(thing), _PLAIN):
+            for child in gc.get_referents(thing):
+                if id(child) in wanted:
+                    found.add(id(child))
+    for frame in sys._current_frames().values():
+        step: Any = frame
+        while step is not None:
+            for value in list(step.f_locals.values()) if not _is_own(step) else ():
+                if id(value) in wanted:
+                    found.add(id(value))
+            step = step.f_back
+    return found
+
+
+def _is_own(frame: Any) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith(__package__ or "oomph")
+
+
+def _storages(torch: Any) -> dict[tuple[int, int], tuple[Any, int]]:
+    """Every storage that a Python object leads to: a tensor of it, and its bytes."""
+    found: dict[tuple[int, int], tuple[Any, int]] = {}
+    kind = torch.Tensor
+    for thing in gc.get_objects():
+        if not issubclass(type(thing), kind):
+            continue
+        try:
+            if not thing.is_cuda:
+                continue
+            size = thing.untyped_storage().nbytes()
+        except Exception:
+            continue  # A tensor without a storage of its own: fake, sparse, a wrapper.
+        # A number with a graph is small, and keeps much.
+        if size >= _SMALLEST or _has_graph(thing):
+            key = _key(thing)
+            if key not in found or _has_graph(thing):
+                found[key] = (thing, size)
+    return found
+
+
+def _has_graph(tensor: Any) -> bool:
+    try:
+        return tensor.grad_fn is not None
+    except Exception:
+        return False
+
+
+def _key(tensor: Any) -> tuple[int, int]:
+    try:
+        return tensor.device.index or 0, int(tensor.untyped_storage().data_ptr())
+    except Exception:
+        return -1, 0
+
+
+def _own_frames() -> set[int]:
+    """The frames of this package that stand innermost: their variables are not the program's."""
+    own, frame = set(), sys._getframe()
+    while frame is not None and _is_own(frame):
+        own.add(id(frame))
+        frame = frame.f_back  # type: ignore[assignment]
+    return own
