@@ -98,6 +98,23 @@ fn explained() -> String {
     fs::read_to_string(fixture("fragmentation-oom/expected/explain.txt")).unwrap()
 }
 
+/// The same on one screen, as it stands under a traceback.
+fn verdict() -> String {
+    "\
+out of memory on GPU 0: 180.00 MiB more was asked for
+  Where    train.py:142 case_frag_split
+  Cause    fragmentation: 2.89 GiB of 6.00 GiB was free, but in pieces: none
+           could serve 180.00 MiB (the largest had 14.00 MiB)
+  Line     train.py:142 case_frag_split: 180.00 MiB asked for here
+  Do       PYTORCH_CUDA_ALLOC_CONF=large_segment_size_mb:12
+  Proof    replayed, lives for good: the recording completes with it, in
+           5.63 GiB of 6.00 GiB
+  Not      capacity: 3.28 GiB was needed in all, 6.00 GiB is there
+  More     oomph explain .oomph/last
+"
+    .to_owned()
+}
+
 #[test]
 fn a_run_that_went_well_is_a_line_for_each_gpu() {
     let ground = Ground::new("quiet-line");
@@ -136,8 +153,8 @@ notes('main', devices=[card(0, 6 << 30)], exception=ran_out('CUDA out of memory.
 print('out'); sys.stdout.flush()
 print('Traceback', file=sys.stderr); sys.stderr.flush()
 os._exit(1)";
-    assert_eq!(left(&ground, &[], script), shows(1, "out\n", &format!("Traceback\n\n{}", explained())));
-    assert_eq!(left(&ground, &["-q"], script), shows(1, "out\n", &format!("Traceback\n\n{}", explained())));
+    assert_eq!(left(&ground, &[], script), shows(1, "out\n", &format!("Traceback\n\n{}", verdict())));
+    assert_eq!(left(&ground, &["-q"], script), shows(1, "out\n", &format!("Traceback\n\n{}", verdict())));
     // The folder explains the same, by any of its names.
     for words in [["explain", ".oomph/last"], ["explain", ".oomph"], ["explain", ".oomph/last/main.pickle"]] {
         assert_eq!(ground.run(&words), shows(0, &explained(), ""), "{words:?}");
@@ -146,7 +163,7 @@ os._exit(1)";
     assert_eq!(ground.run(&["replay", ".oomph/last"]), shows(0, &replayed, ""));
     // Without an exception, but with a recording made because memory ran out, it is the same.
     let script = "recording('main')\nnotes('main', why='oom')\nos._exit(1)";
-    assert_eq!(left(&ground, &[], script), shows(1, "", &format!("\n{}", explained())));
+    assert_eq!(left(&ground, &[], script), shows(1, "", &format!("\n{}", verdict())));
     // Where the program ends well, it is a remark.
     let script =
         "recording('main')\nnotes('main', why='oom', ooms=[{'time_us': 1, 'device': 0}])\nos._exit(0)";
@@ -166,7 +183,7 @@ fn the_words_of_an_exception_count_and_not_what_the_recorder_took_it_for() {
     let wrong = script("ValueError", "no memory cards are left", "True");
     assert_eq!(left(&ground, &[], &wrong), shows(1, "", ""));
     let missed = script("RuntimeError", "CUDA out of memory. Tried to allocate 1.00 GiB", "False");
-    assert_eq!(left(&ground, &[], &missed), shows(1, "", &format!("\n{}", explained())));
+    assert_eq!(left(&ground, &[], &missed), shows(1, "", &format!("\n{}", verdict())));
 }
 
 #[test]
@@ -184,7 +201,7 @@ os._exit(1)";
          oomph: rank0 ran out 1.5 s later: oomph explain .oomph/last/rank0.pickle\n\
          oomph: rank2, GPU 2 peak 2.00 GiB held of 16.00 GiB (12%), 0 retries\n\
          oomph: recorded in .oomph/last\n",
-        explained()
+        verdict()
     );
     assert_eq!(left(&ground, &[], script), shows(1, "", &expected));
     let both = ground.run(&["explain", ".oomph/last"]);
@@ -281,7 +298,7 @@ os._exit(1)";
     let line = "oomph: running once more with large_segment_size_mb:12\n\
                 oomph: GPU 0 peak 5.00 GiB held of 16.00 GiB (31%), 0 retries; .oomph/last\n";
     let printed = "none\nlarge_segment_size_mb:12\n";
-    assert_eq!(left(&ground, &["--retry"], script), shows(0, printed, &format!("\n{}{line}", explained())));
+    assert_eq!(left(&ground, &["--retry"], script), shows(0, printed, &format!("\n{}{line}", verdict())));
     let runs = fs::read_dir(ground.0.join(".oomph")).unwrap().filter(|entry| {
         let name = entry.as_ref().unwrap().file_name().to_string_lossy().into_owned();
         name.contains("-leave-")
@@ -292,7 +309,7 @@ os._exit(1)";
     let mut piped = ground.oomph(&["run", "--retry", &name, &snapshot]);
     let output = piped.stdin(Stdio::piped()).output().unwrap();
     let line = "oomph: not run again: its standard input was a pipe or a file, and is used up\n";
-    assert_eq!(seen(&output), shows(1, "none\n", &format!("\n{}{line}", explained())));
+    assert_eq!(seen(&output), shows(1, "none\n", &format!("\n{}{line}", verdict())));
 }
 
 #[test]

@@ -2,48 +2,22 @@
 
 use oomph_engine::program::FailedRequest;
 use oomph_engine::recording::Recording;
-use oomph_trace::{Bytes, EventIdx, StackId};
-use schemars::JsonSchema;
-use serde::Serialize;
+use oomph_trace::{EventIdx, StackId};
 
-use crate::advice::{self, Advice};
+use crate::advice::{Advice, Basis};
 use crate::borrow::Lender;
 use crate::card::{self, RestOfCard};
 use crate::cause::Cause;
 use crate::classes::{ByClass, Classes};
 use crate::fixes::{self, Fix};
+use crate::judge::{self, Given, Lives, Verdict};
 use crate::moment::{self, Moment};
+pub use crate::oom::Oom;
 use crate::phase::Phase;
 use crate::place::{self, Place, Places};
 use crate::rules::{self, Evidence, Finding};
 use crate::steps::{self, Steps};
 use crate::tune::{Candidate, Search};
-
-/// A request that failed in the recording.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Oom {
-    /// Its event.
-    pub event: EventIdx,
-    /// What was needed, after rounding.
-    pub size: Bytes,
-    /// What the driver called free.
-    pub device_free: Bytes,
-    /// Where.
-    pub place: Option<Place>,
-    /// In which step, counted from 1, if steps were marked or found.
-    pub step: Option<u64>,
-    /// In which phase, if phases were marked.
-    pub phase: Option<Phase>,
-}
-
-/// A cause that is ruled out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct RuledOut {
-    /// The cause.
-    pub cause: Cause,
-    /// Why, in words.
-    pub reason: String,
-}
 
 /// The whole verdict.
 #[derive(Clone, Debug)]
@@ -52,10 +26,10 @@ pub struct Explanation {
     pub ooms: Vec<Oom>,
     /// The first failure, or the peak of what was in use.
     pub moment: Moment,
+    /// The verdict on the first failure.
+    pub verdict: Option<Verdict>,
     /// The cause of the failure, where one is certain.
     pub cause: Option<Cause>,
-    /// The causes it was not, each with the reason; only where a request failed.
-    pub ruled_out: Vec<RuledOut>,
     /// What the rules found.
     pub findings: Vec<Finding>,
     /// The iterations.
@@ -99,14 +73,23 @@ pub fn explain(recording: &Recording, evaluate: &dyn Fn(&Search<'_>) -> Vec<Cand
     let fixes = fixes::rank(&evaluate(&Search::new(recording, None)));
     let evidence = Evidence { recording, moment: &moment, steps: &steps, fixes: &fixes };
     let findings = rules::run(&evidence);
-    let cause = findings.iter().find_map(|finding| finding.cause);
-    let ruled_out = ruled_out(&evidence, &findings);
-    let advice = advice::against(cause, recording, &moment, &steps);
+    let given = Given {
+        recording,
+        moment: &moment,
+        steps: &steps,
+        fixes: &fixes,
+        beside: beside.as_ref(),
+        classes: classes.as_ref(),
+        ooms: &ooms,
+    };
+    let verdict = judge::judge(&given, &mut places);
+    let cause = verdict.as_ref().map(|verdict| verdict.cause);
+    let advice = verdict.as_ref().map_or_else(Vec::new, |verdict| advice(verdict, &moment));
     Explanation {
         ooms,
         moment,
+        verdict,
         cause,
-        ruled_out,
         findings,
         steps,
         fixes,
@@ -146,50 +129,26 @@ fn seen(recording: &Recording, time_us: u64) -> Option<Place> {
     place::place_seen(&walked.min_by_key(|oom| oom.time_us.abs_diff(time_us))?.frames)
 }
 
-/// Why it was none of the causes that no rule found.
-fn ruled_out(evidence: &Evidence<'_>, findings: &[Finding]) -> Vec<RuledOut> {
-    let (Some(failed), Some(ceiling)) = (evidence.moment.failed, evidence.recording.ceiling()) else {
-        return Vec::new();
+/// What the verdict says to do beside settings, and what people try although it does not help.
+fn advice(verdict: &Verdict, moment: &Moment) -> Vec<Advice> {
+    let cures = verdict.cures.iter().filter(|cure| cure.how != Basis::Replayed);
+    let helping = cures.map(|cure| Advice {
+        title: cure.action.clone().into(),
+        in_use: cure.needs_bytes,
+        helps: cure.lives != Lives::Steps(0),
+        how: cure.how,
+        why: cure.why.clone(),
+    });
+    let (cached, releasable) = (moment.counters.cached(), moment.releasable);
+    let why = format!(
+        "PyTorch gave back all it could before it failed; of the {cached} still cached {releasable} could go"
+    );
+    let in_vain = Advice {
+        title: "torch.cuda.empty_cache()".into(),
+        in_use: Some(moment.counters.active),
+        helps: false,
+        how: Basis::Computed,
+        why,
     };
-    let counters = &evidence.moment.counters;
-    let needed = counters.active + failed.size;
-    let found = |cause| findings.iter().any(|finding| finding.cause == Some(cause));
-    let mut ruled_out = Vec::new();
-    if !found(Cause::Capacity) {
-        let reason = match evidence.steps.baseline.get(1).filter(|_| needed > ceiling) {
-            Some(early) => {
-                let step = evidence.steps.number(2);
-                format!("{early} was in use at the start of step {step}; it is the growth that does not fit")
-            }
-            None => format!("{needed} was needed in all, {} is there", evidence.recording.ceiling_text()),
-        };
-        ruled_out.push(RuledOut { cause: Cause::Capacity, reason });
-    }
-    if !found(Cause::Fragmentation) {
-        let usable = ceiling.saturating_sub(counters.active);
-        let then = if found(Cause::Leak) {
-            "the growth would have filled it within two steps"
-        } else {
-            "it would not have sufficed"
-        };
-        let reason = format!("had all of the {usable} not in use been usable, {then}");
-        ruled_out.push(RuledOut { cause: Cause::Fragmentation, reason });
-    }
-    if !found(Cause::Leak) {
-        let steps = &evidence.steps.baseline;
-        let ends = steps.get(steps.len() / 2).zip(steps.last());
-        let reason = match (&evidence.steps.growth, ends) {
-            (Some(growth), _) => {
-                let room = ceiling.saturating_sub(needed).0 / growth.per_step.0.max(1);
-                format!("what grows with every step had room for {room} more")
-            }
-            (None, Some((middle, last))) => {
-                format!("{middle} in use at half of {} steps, {last} at the last", steps.len())
-            }
-            // Nothing recurs, so whether it would have grown cannot be told.
-            (None, None) => return ruled_out,
-        };
-        ruled_out.push(RuledOut { cause: Cause::Leak, reason });
-    }
-    ruled_out
+    helping.chain([in_vain]).collect()
 }

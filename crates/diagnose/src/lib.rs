@@ -35,6 +35,10 @@ pub mod rules;
 
 pub mod advice;
 
+mod oom;
+
+pub mod judge;
+
 pub mod explain;
 
 pub mod timeline;

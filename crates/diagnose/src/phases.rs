@@ -70,6 +70,13 @@ impl Phases {
         self.at(event).map(|stretch| stretch.phase).filter(|phase| self.trains || *phase == Phase::Evaluation)
     }
 
+    /// Where backward passes have just ended, within these events.
+    pub(crate) fn backward_ends(&self, from: EventIdx, to: EventIdx) -> Vec<EventIdx> {
+        let pairs = self.stretches.windows(2).filter(|pair| pair[0].phase == Phase::Backward);
+        let ends = pairs.filter(|pair| pair[1].phase != Phase::Backward).map(|pair| pair[1].from);
+        ends.filter(|end| (from..to).contains(end)).collect()
+    }
+
     /// Where each step begins, and its number.
     pub(crate) fn step_starts(&self) -> Vec<(EventIdx, u64)> {
         let steps = self.stretches.chunk_by(|a, b| a.step == b.step);

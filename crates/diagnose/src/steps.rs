@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::iterations;
+use crate::phase::Phase;
 use crate::phases::Phases;
 use crate::place::{Place, PlaceId, Places};
 
@@ -51,22 +52,37 @@ impl Steps {
 /// A step that is this much longer than all before it is not one step: evaluation, or work between the epochs.
 const OUTGROWN: u32 = 4;
 
-/// Where iterations begin, and what they are called. Marked steps are known; but where no optimizer ran for long, they
-/// show nothing, and what recurs between the marks is looked for.
+/// Where iterations begin, and what they are called. Marked steps are known. Within the last of them what recurs is looked
+/// for where it is an evaluation, or much longer than all before it; in a program that marks none, over all of it.
 fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64>) {
-    let marked = if phases.trains() { phases.step_starts() } else { Vec::new() };
+    let end = recording.program.failures.first().map(|failed| failed.event);
+    let end = end.unwrap_or(EventIdx(recording.trace().events.len() as u32));
+    let marked: Vec<(EventIdx, u64)> = if phases.trains() { phases.step_starts() } else { Vec::new() };
+    let marked: Vec<(EventIdx, u64)> = marked.into_iter().filter(|(start, _)| *start <= end).collect();
     let lengths = marked.windows(2).map(|pair| pair[1].0.0 - pair[0].0.0);
-    let last = marked.last().map_or(0, |(start, _)| recording.trace().events.len() as u32 - start.0);
-    let steady = lengths.max().is_some_and(|longest| last <= longest.saturating_mul(OUTGROWN));
-    if steady {
+    let last = marked.last().map_or(EventIdx(0), |(start, _)| *start);
+    let is_long = lengths.max().is_some_and(|longest| end.0 - last.0 > longest.saturating_mul(OUTGROWN));
+    let evaluation = phases.at(end).filter(|stretch| stretch.phase == Phase::Evaluation);
+    let found = match evaluation {
+        Some(stretch) => iterations::loops(recording, stretch.from..end),
+        None if marked.is_empty() => iterations::starts(recording, EventIdx(0)..end),
+        None if is_long || marked.len() < iterations::FEWEST => {
+            // An optimizer that does not come: backward passes are the beat, or what recurs.
+            let passes = phases.backward_ends(last, end);
+            let in_pass = phases.at(end).is_some_and(|stretch| stretch.phase != Phase::Forward);
+            match (passes.len() >= iterations::FEWEST, in_pass) {
+                (true, _) => passes,
+                (false, true) => Vec::new(),
+                (false, false) => iterations::loops(recording, last..end),
+            }
+        }
+        None => Vec::new(),
+    };
+    if found.is_empty() {
         return marked.into_iter().unzip();
     }
-    let starts = iterations::starts(recording);
-    if starts.is_empty() {
-        return marked.into_iter().unzip();
-    }
-    let numbers = (1..=starts.len() as u64).collect();
-    (starts, numbers)
+    let numbers = (1..=found.len() as u64).collect();
+    (found, numbers)
 }
 
 /// Memory that grows from step to step.
@@ -97,13 +113,30 @@ pub fn find(recording: &Recording, places: &mut Places<'_>) -> Steps {
     if starts.len() < iterations::FEWEST {
         return Steps { starts, numbers, phases, ..Steps::default() };
     }
-    // The first steps fill caches and optimizer state, so they are left out.
-    let settled = if starts.len() < 12 { 2.min(starts.len() - 3) } else { starts.len() / 2 };
+    // The first steps fill caches and optimizer state, so they are left out. Before a failure any growth is of interest.
+    let half = if starts.len() < 12 { 2 } else { starts.len() / 2 };
+    let (baseline, mut growth) = grown(recording, &starts, half, places);
+    if growth.is_none() && half > 2 && !recording.program.failures.is_empty() {
+        growth = grown(recording, &starts, 2, places).1;
+    }
+    let leftovers = growth.as_ref().and_then(|_| leftovers::find(recording, &starts, places, &phases));
+    Steps { starts, numbers, phases, baseline, growth, leftovers }
+}
+
+/// What was in use at the start of each iteration, and what grew from the one of this place on.
+fn grown(
+    recording: &Recording,
+    starts: &[EventIdx],
+    settled: usize,
+    places: &mut Places<'_>,
+) -> (Vec<Bytes>, Option<Growth>) {
     let last = starts.len() - 1;
     let first_after = |event: EventIdx| starts.partition_point(|start| *start <= event);
     // What was born and what died before each start, since the one before it.
     let mut changes = vec![(Bytes::ZERO, Bytes::ZERO); starts.len() + 1];
-    // What each place had in use once it had settled, and at last.
+    // Of that, what was made before the iteration that has just ended: the last batch and its results are not kept.
+    let mut old = vec![(Bytes::ZERO, Bytes::ZERO); starts.len() + 2];
+    // What each place had of it once it had settled, and at last.
     let mut by_place: Vec<(Bytes, Bytes)> = Vec::new();
     for (born, _, allocation) in recording.program.births() {
         let lives = first_after(born)..allocation.died().map_or(starts.len(), first_after);
@@ -113,24 +146,35 @@ pub fn find(recording: &Recording, places: &mut Places<'_>) -> Steps {
         changes[lives.start].0 += allocation.size;
         changes[lives.end].1 += allocation.size;
         let place = places.of(places.stack(born)).0 as usize;
+        let aged = lives.start + 1..lives.end;
+        if aged.is_empty() {
+            continue;
+        }
+        old[aged.start].0 += allocation.size;
+        old[aged.end].1 += allocation.size;
         by_place.resize(by_place.len().max(place + 1), Default::default());
-        if lives.contains(&settled) {
+        if aged.contains(&settled) {
             by_place[place].0 += allocation.size;
         }
-        if lives.contains(&last) {
+        if aged.contains(&last) {
             by_place[place].1 += allocation.size;
         }
     }
+    let baseline = sums(&changes[..starts.len()]);
+    let kept = sums(&old[..starts.len()]);
+    let growth = growth(&kept[settled..], &by_place, places, recording.peaks.requested.bytes);
+    (baseline, growth)
+}
+
+/// What is there after each of the changes, by what is born and what dies with each.
+fn sums(changes: &[(Bytes, Bytes)]) -> Vec<Bytes> {
     let mut total = Bytes::ZERO;
-    let baseline = changes[..starts.len()].iter().map(|(born, died)| {
+    let after = changes.iter().map(|(born, died)| {
         // Sums of absurd sizes saturate, so they may fall short of their parts.
         total = (total + *born).saturating_sub(*died);
         total
     });
-    let baseline: Vec<Bytes> = baseline.collect();
-    let growth = growth(&baseline[settled..], &by_place, places, recording.peaks.requested.bytes);
-    let leftovers = growth.as_ref().and_then(|_| leftovers::find(recording, &starts, places, &phases));
-    Steps { starts, numbers, phases, baseline, growth, leftovers }
+    after.collect()
 }
 
 /// Growth hardly ever falls, ends above all it was at first, and amounts to something.
@@ -145,8 +189,10 @@ fn growth(
     let total = baseline[steps].saturating_sub(baseline[0]);
     let third = baseline.len().div_ceil(3);
     let (early, late) = (baseline[..third].iter().max(), baseline[baseline.len() - third..].iter().min());
-    if steps < 2 || falls * 5 > steps || late <= early || total.share_of(peak) < 0.01 || total < Bytes::mib(1)
-    {
+    let risen = late.zip(early).map_or(Bytes::ZERO, |(late, early)| late.saturating_sub(*early));
+    // What comes and goes may hide a rise, unless it is large.
+    let is_steady = falls * 5 <= steps || risen.share_of(peak) > 0.05;
+    if steps < 2 || !is_steady || late <= early || total.share_of(peak) < 0.01 || total < Bytes::mib(1) {
         return None;
     }
     let mut lines: Vec<GrowingLine> = (0..)

@@ -11,6 +11,7 @@ use oomph_engine::recording::{Known, Recording};
 use crate::cores;
 use crate::file::{self, Content};
 use crate::run_folder::{self, Notes};
+use crate::source;
 
 /// Explains a file, standard input for `-`, or everything that the processes of a run left in its folder.
 pub fn path(path: &Path, known: Known) -> Result<Vec<FileResult>> {
@@ -47,7 +48,13 @@ pub fn process(notes: &Notes) -> Vec<Explained> {
 
 fn of(content: Content, known: Known) -> Vec<Explained> {
     match content {
-        Content::Snapshot(snapshot) => Explained::snapshot(*snapshot, known, &cores::evaluate_shortlist),
+        Content::Snapshot(snapshot) => {
+            let mut results = Explained::snapshot(*snapshot, known, &cores::evaluate_shortlist);
+            for culprit in results.iter_mut().flat_map(Explained::culprits_mut) {
+                culprit.code = source::line(&culprit.line);
+            }
+            results
+        }
         Content::Text(log) => vec![Explained::Text(log)],
     }
 }

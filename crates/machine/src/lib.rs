@@ -1,8 +1,8 @@
 //! The machine oomph runs on. The libraries below know no files, cores or processes; both faces of oomph, the command
 //! line and Python, meet them through this crate.
 //!
-//! In reading order: the cores that replay settings, a file and what it holds, the folder of a run, and from any of these
-//! to what is explained; the user's source; the machine's memory, and a page that serves it.
+//! In reading order: the cores that replay settings, a file and what it holds, the folder of a run, the user's
+//! source, and from any of these to what is explained; the machine's memory, and a page that serves it.
 
 pub mod cores;
 
@@ -10,9 +10,9 @@ pub mod file;
 
 pub mod run_folder;
 
-pub mod explain;
-
 pub mod source;
+
+pub mod explain;
 
 pub mod status;
 

@@ -73,19 +73,15 @@ pub(crate) struct Remedy {
     pub(crate) risks: Vec<&'static str>,
 }
 
-/// The remedy that a verdict leads to; `None` where no setting helps. Settings do not cure growth.
+/// The remedy that a verdict leads to; without a failure the setting that lowers the peak most, if one does.
 pub(crate) fn remedy(explanation: &Explanation) -> Option<Remedy> {
-    if explanation.cause == Some(Cause::Leak) {
-        let evaluates = explanation.findings.iter().any(|finding| finding.rule == "OOM007");
-        let change = if evaluates {
-            "wrap the evaluation in torch.no_grad() or torch.inference_mode(); no setting cures growth"
-        } else {
-            "find what keeps the memory of past steps alive; no setting cures growth"
-        };
-        return Some(Remedy { text: change.to_owned(), is_setting: false, risks: Vec::new() });
+    let best = explanation.fixes.first().filter(|fix| fix.helps).map(|fix| &fix.candidate.options);
+    if let Some(cure) = explanation.verdict.as_ref().and_then(|verdict| verdict.cures.first()) {
+        let is_setting = cure.how == Basis::Replayed;
+        let risks = best.filter(|_| is_setting).map(risks).unwrap_or_default();
+        return Some(Remedy { text: cure.action.clone(), is_setting, risks });
     }
-    let best = &explanation.fixes.first().filter(|fix| fix.helps)?.candidate.options;
-    Some(Remedy { text: command(best), is_setting: true, risks: risks(best) })
+    Some(Remedy { text: command(best?), is_setting: true, risks: risks(best?) })
 }
 
 /// What to change in the program, then what is tried in vain.

@@ -1,8 +1,8 @@
 //! The verdict on a recording in sentences: what happened, where and when, and what it is of.
 
 use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::judge::{Culprit, Role};
 use oomph_diagnose::results::explain::DeviceResult;
-use oomph_diagnose::rules::Finding;
 
 use crate::numbers::{count, counted};
 use crate::place::located;
@@ -74,9 +74,20 @@ fn when(result: &DeviceResult) -> String {
     }
 }
 
-/// Whether a finding names the cause of the failure, rather than something beside it.
-pub(crate) fn is_cause(finding: &Finding, explanation: &Explanation) -> bool {
-    finding.cause.is_some() && finding.cause == explanation.cause
+/// A line to blame: `train.py:61 step`.
+pub(crate) fn line(culprit: &Culprit) -> String {
+    let line = &culprit.line;
+    format!("{}:{} {}", line.file_name(), line.line, line.function)
+}
+
+/// What such a line did.
+pub(crate) fn did(culprit: &Culprit) -> String {
+    let act = match culprit.role {
+        Role::Made => "made here",
+        Role::Keeps => "kept here",
+        Role::Asked => "asked for here",
+    };
+    format!("{} {act}", culprit.bytes)
 }
 
 /// That lines were lent from step to step, if they were.

@@ -72,7 +72,8 @@ fn plain(page: &str) -> String {
 
 /// Every sentence of the text report's labelled paragraphs, unwrapped.
 fn sentences(report: &str) -> Vec<String> {
-    let labels = ["Where", "When", "Size", "Run", "Unknown", "Cause", "Also", "Not", "Do", "Mind", "Check"];
+    let labels =
+        ["Where", "When", "Size", "Run", "Unknown", "Cause", "Line", "Also", "Not", "Do", "Mind", "Check"];
     let mut sentences: Vec<String> = Vec::new();
     let mut open = false;
     for line in report.lines() {

@@ -88,7 +88,8 @@ fn verdict(case: &Case<'_>) -> Verdict {
 
 /// Changes: those that help first.
 fn fixes(case: &Case<'_>, verdict: &Verdict) -> Vec<Advice> {
-    let advice = |title, helps, how, why| Advice { title, in_use: None, helps, how, why };
+    let advice =
+        |title: &'static str, helps, how, why| Advice { title: title.into(), in_use: None, helps, how, why };
     let of_practice = |title, why: &str| advice(title, true, Basis::Practice, why.to_owned());
     let mut fixes = Vec::new();
     fixes.extend(case.shape.map(|shape| of_practice(shape.cure, shape.sentence)));

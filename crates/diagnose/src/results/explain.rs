@@ -6,6 +6,7 @@ use oomph_engine::recording::{Known, Recording};
 use oomph_trace::{Sidecar, Snapshot};
 
 use crate::explain::{Explanation, explain};
+use crate::judge::Culprit;
 use crate::message::{self, Log};
 use crate::tune::{Candidate, Search};
 
@@ -72,6 +73,18 @@ impl Explained {
             Explained::Device(result) => Some(result),
             Explained::Process(_) | Explained::Text(_) => None,
         }
+    }
+
+    /// The lines to blame, to add what they say.
+    pub fn culprits_mut(&mut self) -> impl Iterator<Item = &mut Culprit> {
+        let device = match self {
+            Explained::Device(result) => Some(result),
+            Explained::Process(_) | Explained::Text(_) => None,
+        };
+        device
+            .and_then(|result| result.explanation.verdict.as_mut())
+            .into_iter()
+            .flat_map(|verdict| &mut verdict.culprits)
     }
 
     /// Whether a request for memory failed.

@@ -116,11 +116,11 @@ impl Reader<'_> {
         match program.limit.refusal {
             None => tries.push((self.base.clone(), None)),
             Some(Refusal::Unnamed) if unlimited => {
-                tries.extend([(full, Some(Refusals)), (limited, Some(Refusals))])
+                tries.extend([(full, Some(Refusals)), (limited, Some(Refusals))]);
             }
             Some(Refusal::Device { .. }) => tries.extend([(full, Some(Refusals)), (limited, Some(Refusals))]),
             Some(Refusal::Limit | Refusal::Unnamed) => {
-                tries.extend([(limited, Some(Refusals)), (full, Some(Refusals))])
+                tries.extend([(limited, Some(Refusals)), (full, Some(Refusals))]);
             }
         }
         let mut first = None;

@@ -1,7 +1,8 @@
 //! The verdict in words: what failed, where, why, and why it was nothing else.
 
 use maud::{Markup, html};
-use oomph_diagnose::explain::{Explanation, RuledOut};
+use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::judge::Not;
 use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::rules::Finding;
 
@@ -10,7 +11,6 @@ use crate::verdict;
 /// The headline, the causes, and the facts behind them.
 pub(super) fn section(result: &DeviceResult) -> Markup {
     let explanation = &result.explanation;
-    let beside = explanation.findings.iter().filter(|finding| !verdict::is_cause(finding, explanation));
     html! {
         h1 { (headline(&verdict::headline(result))) }
         (causes(explanation))
@@ -19,14 +19,11 @@ pub(super) fn section(result: &DeviceResult) -> Markup {
                 dt { (label) }
                 dd { @if label == "Where" { code { (text) } } @else { (text) } }
             }
-            @for finding in beside {
+            @for finding in &explanation.findings {
                 dt { "Also" }
-                dd {
-                    @if let Some(cause) = finding.cause { (cause.name()) ": " }
-                    (claim(finding)) (evidence(&finding.evidence))
-                }
+                dd { (claim(finding)) (evidence(&finding.evidence)) }
             }
-            @for RuledOut { cause, reason } in &explanation.ruled_out {
+            @for Not { cause, why: reason } in explanation.verdict.iter().flat_map(|verdict| &verdict.not) {
                 dt { "Not" } dd { b { (cause.name()) } ": " (reason) }
             }
         }
@@ -46,18 +43,19 @@ pub(super) fn capital(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// What caused it, with the evidence.
+/// What caused it, the line to blame, and what is concluded from that.
 pub(super) fn causes(explanation: &Explanation) -> Markup {
-    let unknown = explanation.cause.is_none() && !explanation.ooms.is_empty();
     html! {
-        @if unknown {
-            div.cause { p.claim { span.name { "Unknown" } ": " (verdict::NO_CAUSE) } }
-        }
-        @for finding in explanation.findings.iter().filter(|finding| verdict::is_cause(finding, explanation)) {
+        @if let Some(found) = &explanation.verdict {
             div.cause {
-                p.claim { @if let Some(cause) = finding.cause { span.name { (cause.name()) } ": " } (claim(finding)) }
-                (evidence(&finding.evidence))
+                p.claim { span.name { (found.cause.name().replace('_', " ")) } ": " (found.claim) }
+                @if let Some(culprit) = found.culprits.first() {
+                    p { code { (verdict::line(culprit)) } ": " (verdict::did(culprit)) }
+                    @if let Some(code) = &culprit.code { pre.mono { (code) } }
+                }
             }
+        } @else if !explanation.ooms.is_empty() {
+            div.cause { p.claim { span.name { "Unknown" } ": " (verdict::NO_CAUSE) } }
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use oomph_diagnose::advice::Advice;
 use oomph_diagnose::cause::Cause;
-use oomph_diagnose::explain::{self as found, Explanation, RuledOut};
+use oomph_diagnose::explain::{self as found, Explanation};
 use oomph_diagnose::fixes;
+use oomph_diagnose::judge::{Not, Verdict};
 use oomph_diagnose::moment::{self, Holder};
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::place::Place;
@@ -34,10 +35,10 @@ document! {
         /// The requests that failed.
         ooms: Vec<Failure> = found.ooms.iter().map(|oom| failure(result, oom)).collect(),
         /// The cause of the failure, where one is certain.
-        #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", null]))]
+        #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", "other_process", null]))]
         cause: Option<Cause> = found.cause,
         /// The causes that are ruled out.
-        ruled_out: Vec<RuledOut> = found.ruled_out.clone(),
+        ruled_out: Vec<RuledOut> = ruled_out(found),
         /// The peak of what was in use.
         peak: PeakInUse = peak(result),
         /// The state at the first failure, or at the peak.
@@ -98,7 +99,7 @@ document! {
         /// What other processes held; null in a plain snapshot.
         other_process_bytes: Option<Bytes> = state.and(found.beside.as_ref()).and_then(|beside| beside.others),
         /// The cause.
-        #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", "unknown", null]))]
+        #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", "other_process", "unknown", null]))]
         cause: Option<Cause> = state.map(|_| found.cause.unwrap_or(Cause::Unknown)),
         /// How sure that is.
         #[schemars(extend("enum" = ["high", "low", null]))]
@@ -106,6 +107,8 @@ document! {
             state.map(|_| if found.cause.is_some() && recording.is_exact() { "high" } else { "low" }),
         /// The arithmetic, a line each.
         why: Option<Vec<String>> = state.map(|_| why(found)),
+        /// What, once removed, would have let the job live on.
+        verdict: Option<Verdict> = state.and(found.verdict.clone()),
         /// The same as `free_bytes`.
         device_free: Bytes = oom.device_free,
         /// In which step, counted from 1.
@@ -118,6 +121,14 @@ document! {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("enum" = ["forward", "backward", "optimizer", "evaluation", null]))]
         phase: Option<Option<Phase>> = sidecar.map(|_| oom.phase),
+    }
+
+    /// A cause that is ruled out.
+    fn ruled(not: &Not) -> RuledOut {
+        /// The cause.
+        cause: Cause = not.cause,
+        /// Why, in words.
+        reason: String = not.why.clone(),
     }
 
     /// The peak of what was in use.
@@ -226,6 +237,11 @@ document! {
         /// How that is known: always `"replayed"`.
         how: &'static str = "replayed",
     }
+}
+
+fn ruled_out(found: &Explanation) -> Vec<RuledOut> {
+    let not = found.verdict.iter().flat_map(|verdict| &verdict.not);
+    not.map(ruled).collect()
 }
 
 /// The evidence of what names a cause.

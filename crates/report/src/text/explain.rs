@@ -1,6 +1,7 @@
 //! `oomph explain` as text: the verdict, why it is not another, the card, the fixes.
 
-use oomph_diagnose::explain::{Explanation, RuledOut};
+use oomph_diagnose::explain::Explanation;
+use oomph_diagnose::judge::Not;
 use oomph_diagnose::results::explain::DeviceResult;
 
 use super::report::Align::{Hidden, Left, Right};
@@ -34,16 +35,16 @@ pub fn render(result: &DeviceResult, colour: Colour) -> String {
 }
 
 fn findings(report: &mut Report, explanation: &Explanation) {
-    if explanation.cause.is_none() && !explanation.ooms.is_empty() {
-        report.say("Cause", format!("unknown: {}", verdict::NO_CAUSE));
+    match &explanation.verdict {
+        Some(verdict) => super::verdict::say(report, verdict),
+        None if explanation.ooms.is_empty() => {}
+        None => report.say("Cause", format!("unknown: {}", verdict::NO_CAUSE)),
     }
     for finding in &explanation.findings {
-        let label = if verdict::is_cause(finding, explanation) { "Cause" } else { "Also" };
-        let name = finding.cause.map(|cause| format!("{}: ", cause.name())).unwrap_or_default();
-        report.say(label, format!("{name}{} [{}]", finding.claim, finding.rule));
+        report.say("Also", format!("{} [{}]", finding.claim, finding.rule));
         report.say_all(finding.evidence.iter().map(|line| ("", line)));
     }
-    for RuledOut { cause, reason } in &explanation.ruled_out {
+    for Not { cause, why: reason } in explanation.verdict.iter().flat_map(|verdict| &verdict.not) {
         report.say("Not", format!("{}: {reason}", cause.name()));
     }
 }
@@ -67,8 +68,11 @@ fn fixes(report: &mut Report, result: &DeviceResult) {
     report.table(2, &[Right, Right, Right, room, Left, Left], &rows);
     report.say_all(settings::columns(result).map(|text| ("Columns", text)));
     if let Some(remedy) = settings::remedy(explanation) {
-        let text = if remedy.is_setting { report.colour.good(&remedy.text) } else { remedy.text };
-        report.say("Do", text);
+        // A verdict says at its head what to do.
+        if explanation.verdict.is_none() {
+            let text = if remedy.is_setting { report.colour.good(&remedy.text) } else { remedy.text };
+            report.say("Do", text);
+        }
         report.say_all(remedy.risks.into_iter().map(|risk| ("Mind", risk)));
     }
     report.gap();

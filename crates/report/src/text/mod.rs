@@ -1,6 +1,7 @@
 //! Results as text for people: 80 columns, colour only where it is asked for.
 
 mod report;
+pub mod verdict;
 pub mod explain;
 pub mod inspect;
 pub mod message;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use oomph_diagnose::results::explain::Explained;
 use oomph_diagnose::results::run::{HostDeath, LaterFailure, Peak, RunEnd, RunResult, Sure};
 
 use super::report::{Colour, Report, WIDTH};
@@ -25,8 +26,10 @@ const LINES: usize = 8;
 pub fn render(result: &RunResult, last: &str, talk: Talk, colour: Colour) -> String {
     match &result.end {
         RunEnd::GpuDeath(found) => {
-            let reports: Vec<String> =
-                found.results.iter().map(|result| super::explained(result, colour)).collect();
+            let more = format!("oomph explain {last}");
+            let short = |result: &Explained| super::verdict::render(result.device()?, &more, colour);
+            let told = |result| short(result).unwrap_or_else(|| super::explained(result, colour));
+            let reports: Vec<String> = found.results.iter().map(told).collect();
             let mut out = format!("\n{}", reports.join("\n"));
             if let Some(name) = &found.process {
                 let _ = write!(out, "\noomph: this was {name}, the first to fail\n");

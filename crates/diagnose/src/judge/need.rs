@@ -1,0 +1,142 @@
+//! What the step under way needs in all: not only what it had asked for when it failed.
+
+use oomph_engine::program::Change;
+use oomph_trace::sidecar::Keepers;
+use oomph_trace::{Bytes, EventIdx};
+
+use super::Given;
+use super::census::{Alive, sum};
+use crate::classes::Class;
+use crate::phase::Phase;
+
+/// How many past steps are compared, the last ones.
+const COMPARED: usize = 12;
+
+/// Steps within this factor are alike.
+const ALIKE: f64 = 1.3;
+
+/// What the step under way needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Need {
+    /// In use at its peak, as far as it can be foreseen; at least what was in use and the request.
+    pub(super) total: Bytes,
+    /// Of that, gradients that were still to come.
+    pub(super) gradients: Bytes,
+    /// Of that, state of optimizers that was still to come.
+    pub(super) state: Bytes,
+    /// Whether no update had been made yet.
+    pub(super) is_first: bool,
+    /// Whether the whole step is known, by one before it that is like it.
+    pub(super) is_foreseen: bool,
+    /// How much larger this step's requests are than those of the past step that is most like it; 1 where none is.
+    pub(super) growth: f64,
+}
+
+/// The need of the step in which `event` failed.
+pub(super) fn of(given: &Given<'_>, event: EventIdx, alive: &[Alive], keepers: Option<&Keepers>) -> Need {
+    let needed = given.moment.counters.active + given.moment.failed.map_or(Bytes::ZERO, |failed| failed.size);
+    let phases = &given.steps.phases;
+    let mut need = Need { total: needed, growth: 1.0, ..Need::default() };
+    if !phases.trains() && keepers.is_none_or(|keepers| keepers.optimizers.is_empty()) {
+        return need;
+    }
+    need.is_first = phases.step_at(event).is_none_or(|step| step <= 1);
+    let phase = phases.phase_at(event);
+    if need.is_first {
+        let of = |class| sum(alive.iter().filter(|alive| alive.class == class));
+        let trained = keepers.and_then(|keepers| keepers.trained).unwrap_or_else(|| of(Class::Weights));
+        need.gradients = trained.saturating_sub(of(Class::Gradients));
+        if phase == Some(Phase::Optimizer) {
+            need.gradients = Bytes::ZERO;
+        }
+        let to_come = |keepers: &Keepers| {
+            keepers.optimizers.iter().map(|one| one.whole.saturating_sub(one.state)).sum()
+        };
+        need.state = keepers.map_or(Bytes::ZERO, to_come);
+        if phase == Some(Phase::Optimizer) {
+            // What the request itself is for is part of what was to come.
+            let asked = needed.saturating_sub(given.moment.counters.active);
+            need.total += need.state.saturating_sub(asked);
+        } else if phase == Some(Phase::Backward) {
+            // Activations go while gradients come.
+            let goes = of(Class::Activations);
+            need.total += (need.gradients + need.state).saturating_sub(goes);
+        } else {
+            let goes = of(Class::Activations);
+            let later = (needed + need.gradients + need.state).saturating_sub(goes);
+            need.total = need.total.max(later);
+        }
+        return need;
+    }
+    if phase == Some(Phase::Evaluation) {
+        return need;
+    }
+    if let Some((peak, growth)) = foreseen(given, event) {
+        need.growth = growth;
+        // A step that is unlike all before it cannot be foreseen.
+        if (1.0 / ALIKE..=ALIKE).contains(&growth) {
+            need.total = needed.max(peak);
+            need.is_foreseen = true;
+        }
+    }
+    need
+}
+
+/// One step's requests, by what was asked for.
+#[derive(Clone, Debug, Default)]
+struct Passed {
+    base: Bytes,
+    peak: Bytes,
+    sizes: Vec<Bytes>,
+}
+
+/// The peak of the step under way, by the past step that is most like it, and how much larger than that one it is.
+fn foreseen(given: &Given<'_>, event: EventIdx) -> Option<(Bytes, f64)> {
+    let starts = &given.steps.starts;
+    let current = given.steps.under_way(event)?;
+    let first = current.saturating_sub(COMPARED).max(1);
+    let mut passed: Vec<Passed> = vec![Passed::default(); current + 1];
+    let (mut active, mut turn) = (Bytes::ZERO, 0);
+    let allocations = &given.recording.program.allocations;
+    let early = allocations.iter().filter(|allocation| allocation.born().is_none());
+    active += early.map(|allocation| allocation.size).sum::<Bytes>();
+    for (at, change, id) in given.recording.program.changes() {
+        if at >= event {
+            break;
+        }
+        while turn < current && starts[turn] <= at {
+            turn += 1;
+            passed[turn].base = active;
+            passed[turn].peak = active;
+        }
+        let size = allocations[id.index()].size;
+        match change {
+            Change::Birth => {
+                active += size;
+                passed[turn].sizes.push(size);
+            }
+            Change::Death => active = active.saturating_sub(size),
+        }
+        passed[turn].peak = passed[turn].peak.max(active);
+    }
+    let now = passed[current].clone();
+    let so_far: Bytes = now.sizes.iter().copied().sum();
+    // Rounding and blocks that are not split come on top.
+    let counters = &given.moment.counters;
+    let rounding = counters.active.0 as f64 / counters.requested.0.max(1) as f64;
+    let mut best: Option<(f64, f64, Bytes)> = None;
+    for past in &passed[first..current] {
+        let until: Bytes = past.sizes.iter().take(now.sizes.len()).copied().sum();
+        if until == Bytes::ZERO || past.sizes.len() * 2 < now.sizes.len() {
+            continue;
+        }
+        let growth = so_far.0 as f64 / until.0 as f64;
+        let above = past.peak.saturating_sub(past.base).0 as f64;
+        let peak = Bytes(((now.base.0 as f64 + growth * above) * rounding) as u64);
+        let unlike = growth.max(f64::MIN_POSITIVE).ln().abs();
+        if best.is_none_or(|(least, ..)| unlike < least) {
+            best = Some((unlike, growth, peak));
+        }
+    }
+    best.map(|(_, growth, peak)| (peak, growth))
+}
