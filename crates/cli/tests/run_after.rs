@@ -107,8 +107,7 @@ out of memory on GPU 0: 180.00 MiB more was asked for
            could serve 180.00 MiB (the largest had 14.00 MiB)
   Line     train.py:142 case_frag_split: 180.00 MiB asked for here
   Do       PYTORCH_CUDA_ALLOC_CONF=large_segment_size_mb:12
-  Proof    replayed, lives for good: the recording completes with it, in
-           5.63 GiB of 6.00 GiB
+  Proof    replayed: the recording completes with it, in 5.63 GiB of 6.00 GiB
   Not      capacity: 3.28 GiB was needed in all, 6.00 GiB is there
   More     oomph explain .oomph/last
 "

@@ -70,10 +70,10 @@ fn graphs_kept_without_a_backward_pass_are_cut_or_used() {
 
 #[test]
 fn pieces_that_a_setting_joins_are_fragmentation() {
-    let cure = "PYTORCH_CUDA_ALLOC_CONF=large_segment_size_mb:12 (for good)";
+    let cure = "PYTORCH_CUDA_ALLOC_CONF=large_segment_size_mb:12 (not known)";
     check("fragmentation-oom", ["fragmentation", "fragmentation", "train.py:142", cure]);
     check("fragmentation-expandable", ["fragmentation", "fragmentation", "train.py:142", cure]);
-    let cure = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (for good)";
+    let cure = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (not known)";
     check("kvcache-oom", ["fragmentation", "fragmentation", "train.py:107", cure]);
 }
 

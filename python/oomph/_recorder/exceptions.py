@@ -13,6 +13,8 @@ LONGEST = 64 << 10
 LONGEST_LINK = 4 << 10
 MOST_LINKS = 20
 DEEPEST = 200
+# So many lines of a failure's stack are noted with what they say.
+QUOTED = 40
 
 # What most of the errors about memory say. See `may_be_out_of_memory`.
 _WORDS = ("out of memory", "outofmemory", "exhausted", "memoryerror", "oom when")
@@ -26,6 +28,14 @@ def frames(frame: FrameType | None) -> list[dict[str, Any]]:
         found.append({"filename": code.co_filename, "line": frame.f_lineno or 0, "name": code.co_name})
         frame = frame.f_back
     return found
+
+
+def quote(found: list[dict[str, Any]]) -> None:
+    """Adds to frames what their lines say, where the files are there."""
+    import linecache
+
+    for frame in found[:QUOTED]:
+        frame["code"] = linecache.getline(frame["filename"], frame["line"]).strip()[:200] or None
 
 
 def main_frame() -> FrameType | None:

@@ -159,7 +159,7 @@ class Walk:
                 is_module = issubclass(type(thing), self._torch.nn.Module)
                 for step, child in self._children(thing):
                     # What a module collects beside its parameters has a name of its own.
-                    collects = is_module and type(child) in _CONTAINERS
+                    collects = is_module and issubclass(type(child), _CONTAINERS)
                     waiting.append((child, path + step, None if collects else anchor, depth + 1))
 
     def _anchor(self, thing: Any, path: str, where: str) -> Anchor | None:

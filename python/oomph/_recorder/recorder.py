@@ -152,6 +152,7 @@ class Recorder:
             return
         try:
             frames = exceptions.frames(sys._getframe().f_back) or exceptions.frames(exceptions.main_frame())
+            exceptions.quote(frames)
             self.ooms.append(
                 {
                     "time_us": now(),

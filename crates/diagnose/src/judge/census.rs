@@ -24,6 +24,8 @@ pub(super) struct Alive {
     /// Which place: allocations of one line have the same.
     pub(super) line: PlaceId,
     pub(super) kept: Kept,
+    /// Whether a Python object has it.
+    pub(super) is_known: bool,
 }
 
 /// Who keeps an allocation alive.
@@ -75,6 +77,7 @@ pub(super) fn alive(
             place: places.get(line).cloned(),
             line,
             kept: known.get(&allocation.addr.0).copied().unwrap_or(missing),
+            is_known: known.contains_key(&allocation.addr.0),
         }
     });
     found.collect()

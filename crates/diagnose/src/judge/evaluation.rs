@@ -25,7 +25,7 @@ pub(super) fn graphs(case: &Case<'_>) -> Option<Verdict> {
     let (made, bytes) = made(case)?;
     let by_graph =
         sum(made.iter().copied().filter(|alive| matches!(alive.kept, Kept::ByGraph | Kept::ByNobody)));
-    let grad = case.seen.and_then(|seen| seen.grad).unwrap_or(false);
+    let grad = case.seen.is_some_and(|seen| seen.grad);
     if grad && by_graph.0 * 3 >= bytes.0 && by_graph.share_of(case.limit) > 0.1 {
         let without = case.needed.saturating_sub(by_graph);
         let claim = format!(

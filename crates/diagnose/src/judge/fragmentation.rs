@@ -55,7 +55,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
         let peak = fix.candidate.peak_reserved;
         let why = format!("the recording completes with it, in {peak} of {}", case.limit);
         let action = format!("PYTORCH_CUDA_ALLOC_CONF={}", fix.candidate.options);
-        verdict = verdict.cure(action, Basis::Replayed, Lives::ForGood, why).needs(peak);
+        verdict = verdict.cure(action, Basis::Replayed, lives(case), why).needs(peak);
     }
     let why = "equal requests reuse each other's blocks; what comes first shapes the segments";
     verdict = verdict.cure(
@@ -69,4 +69,13 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
             .not(Cause::Capacity, format!("{} was needed in all, {} is there", case.need.total, case.limit))
             .sealed(),
     )
+}
+
+/// How long the job lives where what was free can be used: for good, where its steps are known to fit and nothing grows.
+fn lives(case: &Case<'_>) -> Lives {
+    match &case.steps.growth {
+        Some(growth) => case.life_unfragmented(growth.per_step),
+        None if case.need.is_foreseen => Lives::ForGood,
+        None => Lives::Unknown,
+    }
 }

@@ -1,6 +1,6 @@
 //! The verdict on a failure as one screen: what was asked and where, the cause, the line to blame, and the cure.
 
-use oomph_diagnose::judge::{Culprit, Cure, Verdict};
+use oomph_diagnose::judge::{Culprit, Cure, Lives, Verdict};
 use oomph_diagnose::results::explain::DeviceResult;
 
 use super::report::{Colour, Report, WIDTH};
@@ -47,7 +47,11 @@ pub(super) fn say(report: &mut Report, verdict: &Verdict) {
 
 /// How a cure is known, and how long the job lives with it.
 fn proof(cure: &Cure) -> String {
-    format!("{}, lives {}: {}", cure.how.name(), cure.lives.words(), cure.why)
+    let lives = match cure.lives {
+        Lives::Unknown => String::new(),
+        lives => format!(", lives {}", lives.words()),
+    };
+    format!("{}{lives}: {}", cure.how.name(), cure.why)
 }
 
 /// The line, what it did, and what it says.

@@ -99,6 +99,7 @@ impl SidecarRecorder {
             file: "/home/user/project/train.py".to_owned(),
             line: 61,
             function: "train_step".to_owned(),
+            code: None,
         };
         let text = format!("CUDA out of memory. Tried to allocate {}.", event.size);
         self.sidecar.ooms.push(SeenOom {
@@ -109,7 +110,7 @@ impl SidecarRecorder {
             free: Some(event.device_free()),
             text: Some(text.clone()),
             frames: vec![line],
-            grad: None,
+            grad: false,
         });
         self.sidecar.exception = Some(Exception {
             class: Some("torch.OutOfMemoryError".to_owned()),

@@ -198,7 +198,7 @@ dicts! {
         /// The stack, innermost first.
         frames: Vec<SeenFrame>,
         /// Whether operations were recorded for a backward pass: no `no_grad` was in force.
-        grad: Option<bool>,
+        grad: bool,
     }
 
     /// Who kept storages alive, found by following the program's variables.
@@ -249,6 +249,8 @@ dicts! {
         line: u32 = 0,
         /// The function.
         function("name"): String = String::new(),
+        /// What the line says, of failures.
+        code: Option<String>,
     }
 
     /// What a process that runs for a plan tells of itself.

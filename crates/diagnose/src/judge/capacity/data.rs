@@ -8,7 +8,7 @@ use super::parts::arithmetic;
 use crate::advice::Basis;
 use crate::cause::Cause;
 use crate::classes::Class;
-use crate::judge::census::{Alive, Kept, keeper, lines};
+use crate::judge::census::{Alive, Kept, keeper, lines, sum};
 use crate::judge::words::named;
 use crate::judge::{Case, Kind, Lives, Role, Verdict};
 use crate::place::PlaceId;
@@ -54,11 +54,13 @@ pub(super) fn unnamed_data(case: &Case<'_>) -> Option<Verdict> {
         *entry = (entry.0 + alive.bytes, entry.1 + 1);
     }
     let (line, (bytes, count)) = sums.into_iter().max_by_key(|(_, (bytes, _))| *bytes)?;
-    if bytes.share_of(case.limit) < 0.6 || count < 8 || case.seen.and_then(|seen| seen.grad) == Some(false) {
+    if bytes.share_of(case.limit) < 0.6 || count < 8 || !case.seen.is_some_and(|seen| seen.grad) {
         return None;
     }
     let of_it = case.alive.iter().filter(|alive| alive.line == line);
-    if of_it.clone().any(|alive| alive.kept == Kept::ByGraph && alive.place.is_none()) {
+    // What a graph keeps is known to no Python object: then it is a forward pass.
+    let known = sum(of_it.clone().filter(|alive| alive.is_known));
+    if known.0 * 10 < bytes.0 * 9 {
         return None;
     }
     let claim = format!(

@@ -35,8 +35,15 @@ pub(super) fn outlier(case: &Case<'_>) -> Option<Verdict> {
 /// One request, or one line, is most of what the step needs.
 pub(super) fn spike(case: &Case<'_>) -> Option<Verdict> {
     let frames = case.frames();
+    let code: String = case
+        .seen
+        .into_iter()
+        .flat_map(|seen| &seen.frames)
+        .filter_map(|frame| frame.code.as_deref())
+        .collect();
     let has = |names: &[&str]| {
-        frames.iter().take(12).any(|(_, _, function)| names.iter().any(|name| function == name))
+        let called = frames.iter().take(12).any(|(_, _, function)| names.iter().any(|name| function == name));
+        called || names.iter().any(|name| code.contains(&format!("{name}(")))
     };
     let size = case.failed.size;
     let of_step = case.moment.of_step + size;
@@ -85,7 +92,7 @@ pub(super) fn without_training(case: &Case<'_>) -> Option<Verdict> {
     let made = of_step(case);
     let bytes = sum(made.iter().copied());
     let by_graph = sum(made.iter().copied().filter(|alive| alive.kept == Kept::ByGraph));
-    let records = case.seen.and_then(|seen| seen.grad) == Some(true);
+    let records = case.seen.is_some_and(|seen| seen.grad);
     let trains =
         case.keepers.is_some_and(|keepers| !keepers.optimizers.is_empty()) || case.steps.phases.trains();
     let is_forward = matches!(phase(case), None | Some(Phase::Forward));
