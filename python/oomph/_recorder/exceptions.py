@@ -30,12 +30,11 @@ def frames(frame: FrameType | None) -> list[dict[str, Any]]:
     return found
 
 
-def quote(found: list[dict[str, Any]]) -> None:
-    """Adds to frames what their lines say, where the files are there."""
+def quoted(found: list[dict[str, Any]]) -> list[str]:
+    """What the first lines of a stack say; empty where a file is not there."""
     import linecache
 
-    for frame in found[:QUOTED]:
-        frame["code"] = linecache.getline(frame["filename"], frame["line"]).strip()[:200] or None
+    return [linecache.getline(frame["filename"], frame["line"]).strip()[:200] for frame in found[:QUOTED]]
 
 
 def main_frame() -> FrameType | None:

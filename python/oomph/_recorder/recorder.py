@@ -152,7 +152,6 @@ class Recorder:
             return
         try:
             frames = exceptions.frames(sys._getframe().f_back) or exceptions.frames(exceptions.main_frame())
-            exceptions.quote(frames)
             self.ooms.append(
                 {
                     "time_us": now(),
@@ -162,6 +161,7 @@ class Recorder:
                     "free": free,
                     "served": self._served(device),
                     "frames": frames,
+                    "code": exceptions.quoted(frames),
                     "grad": bool(self._torch.is_grad_enabled()),
                 }
             )

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use oomph_trace::sidecar::Keepers;
 use oomph_trace::{Bytes, EventIdx};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Given, Role};
 use crate::classes::Class;
@@ -24,8 +24,8 @@ pub(super) struct Alive {
     /// Which place: allocations of one line have the same.
     pub(super) line: PlaceId,
     pub(super) kept: Kept,
-    /// Whether a Python object has it.
-    pub(super) is_known: bool,
+    /// Whether a Python object has it that no graph made.
+    pub(super) is_plain: bool,
 }
 
 /// Who keeps an allocation alive.
@@ -50,6 +50,7 @@ pub(super) fn alive(
 ) -> Vec<Alive> {
     let device = given.recording.trace().device;
     let mut known: FxHashMap<u64, Kept> = FxHashMap::default();
+    let mut plain: FxHashSet<u64> = FxHashSet::default();
     for storage in keepers.map_or(&[][..], |keepers| &keepers.storages) {
         if i64::from(storage.device) == i64::from(device) {
             let kept = match (storage.keeper, storage.in_cycle) {
@@ -58,6 +59,9 @@ pub(super) fn alive(
                 (None, false) => Kept::ByGraph,
             };
             known.insert(storage.addr.0, kept);
+            if !storage.has_graph {
+                plain.insert(storage.addr.0);
+            }
         }
     }
     // Storages below this size were not looked at.
@@ -77,7 +81,7 @@ pub(super) fn alive(
             place: places.get(line).cloned(),
             line,
             kept: known.get(&allocation.addr.0).copied().unwrap_or(missing),
-            is_known: known.contains_key(&allocation.addr.0),
+            is_plain: plain.contains(&allocation.addr.0),
         }
     });
     found.collect()

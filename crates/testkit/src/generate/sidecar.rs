@@ -99,7 +99,6 @@ impl SidecarRecorder {
             file: "/home/user/project/train.py".to_owned(),
             line: 61,
             function: "train_step".to_owned(),
-            code: None,
         };
         let text = format!("CUDA out of memory. Tried to allocate {}.", event.size);
         self.sidecar.ooms.push(SeenOom {
@@ -110,6 +109,7 @@ impl SidecarRecorder {
             free: Some(event.device_free()),
             text: Some(text.clone()),
             frames: vec![line],
+            code: Vec::new(),
             grad: false,
         });
         self.sidecar.exception = Some(Exception {

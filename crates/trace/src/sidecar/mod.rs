@@ -197,6 +197,8 @@ dicts! {
         text: Option<String>,
         /// The stack, innermost first.
         frames: Vec<SeenFrame>,
+        /// What the first lines of it say; empty where a file is not there.
+        code: Vec<String>,
         /// Whether operations were recorded for a backward pass: no `no_grad` was in force.
         grad: bool,
     }
@@ -249,8 +251,6 @@ dicts! {
         line: u32 = 0,
         /// The function.
         function("name"): String = String::new(),
-        /// What the line says, of failures.
-        code: Option<String>,
     }
 
     /// What a process that runs for a plan tells of itself.

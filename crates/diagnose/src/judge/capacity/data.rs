@@ -58,9 +58,9 @@ pub(super) fn unnamed_data(case: &Case<'_>) -> Option<Verdict> {
         return None;
     }
     let of_it = case.alive.iter().filter(|alive| alive.line == line);
-    // What a graph keeps is known to no Python object: then it is a forward pass.
-    let known = sum(of_it.clone().filter(|alive| alive.is_known));
-    if known.0 * 10 < bytes.0 * 9 {
+    // Results of graphs are a forward pass.
+    let plain = sum(of_it.clone().filter(|alive| alive.is_plain));
+    if plain.0 * 10 < bytes.0 * 9 {
         return None;
     }
     let claim = format!(

@@ -35,12 +35,7 @@ pub(super) fn outlier(case: &Case<'_>) -> Option<Verdict> {
 /// One request, or one line, is most of what the step needs.
 pub(super) fn spike(case: &Case<'_>) -> Option<Verdict> {
     let frames = case.frames();
-    let code: String = case
-        .seen
-        .into_iter()
-        .flat_map(|seen| &seen.frames)
-        .filter_map(|frame| frame.code.as_deref())
-        .collect();
+    let code: String = case.seen.map(|seen| seen.code.join("\n")).unwrap_or_default();
     let has = |names: &[&str]| {
         let called = frames.iter().take(12).any(|(_, _, function)| names.iter().any(|name| function == name));
         called || names.iter().any(|name| code.contains(&format!("{name}(")))
