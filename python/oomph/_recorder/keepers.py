@@ -10,7 +10,7 @@ from collections import deque
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .paths import Anchor, Walk, roots
+from .paths import Anchor, Walk, roots, variables
 
 # How long the search may take, in seconds: the program is dying, and a person waits.
 _PATIENCE = 5.0
@@ -58,6 +58,10 @@ def keepers(torch: Any) -> dict[str, Any]:
     found.sort(key=lambda entry: -entry[2])
     ranked = sorted(holders.values(), key=lambda holder: -holder.bytes)[:_MOST_HOLDERS]
     place = {id(holder): number for number, holder in enumerate(ranked)}
+    # The program may go on: nothing of this search may keep its tensors, not even until the collector runs.
+    storages.clear()
+    waiting.clear()
+    walk.forget()
     return {
         "holders": [holder.row() for holder in ranked],
         "storages": [
@@ -112,13 +116,15 @@ def _referred(tensors: list[Any]) -> set[int]:
             for child in gc.get_referents(thing):
                 if id(child) in wanted:
                     found.add(id(child))
-    for frame in sys._current_frames().values():
-        step: Any = frame
+    step: Any = None
+    for step in list(sys._current_frames().values()):
         while step is not None:
-            for value in list(step.f_locals.values()) if not _is_own(step) else ():
-                if id(value) in wanted:
-                    found.add(id(value))
+            if not _is_own(step):
+                found.update(id(root.value) for root in variables(step) if id(root.value) in wanted)
             step = step.f_back
+    # A frame that refers to itself would keep the tensors until the collector runs.
+    del step
+    tensors.clear()
     return found
 
 

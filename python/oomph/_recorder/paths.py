@@ -72,20 +72,20 @@ def roots(torch: Any, own: set[int]) -> Iterator[Root]:
         step: FrameType | None = frame
         while step is not None:
             if id(step) not in own:
-                yield from sorted(_variables(step, ""), key=rank)
+                yield from sorted(variables(step, ""), key=rank)
             step = step.f_back
     alive = gc.get_objects()
     for thing in alive:
         if issubclass(type(thing), BaseException) and thing.__traceback__ is not None:
             trace = thing.__traceback__
             while trace is not None:
-                kept = _variables(trace.tb_frame, f", kept by a {type(thing).__name__}")
+                kept = variables(trace.tb_frame, f", kept by a {type(thing).__name__}")
                 yield from sorted(kept, key=rank)
                 trace = trace.tb_next
         elif type(thing) is GeneratorType and thing.gi_frame is not None and not thing.gi_running:
-            yield from _variables(thing.gi_frame, ", a generator")
+            yield from variables(thing.gi_frame, ", a generator")
         elif type(thing) is CoroutineType and thing.cr_frame is not None and not thing.cr_running:
-            yield from _variables(thing.cr_frame, ", a coroutine")
+            yield from variables(thing.cr_frame, ", a coroutine")
     del alive
     for module_name, module in list(sys.modules.items()):
         if type(module) is ModuleType and not module_name.startswith(("oomph", "_oomph", "__main__")):
@@ -99,7 +99,7 @@ def ipython_shell() -> Any:
     return ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
 
 
-def _variables(frame: FrameType, how: str) -> list[Root]:
+def variables(frame: FrameType, how: str = "") -> list[Root]:
     """The local variables of a function; those of a module are its globals."""
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return []
@@ -130,6 +130,10 @@ class Walk:
         shell = ipython_shell()
         if shell is not None:
             self._seen[id(shell.user_ns)] = self._seen[id(shell.user_ns_hidden)] = None
+
+    def forget(self) -> None:
+        """Lets go of all that was seen."""
+        self._seen.clear()
 
     def follow(self, root: Root, reached: Callable[[Any, Anchor], bool]) -> None:
         """Calls `reached` for each tensor that the variable leads to, until it says that there are no others."""
