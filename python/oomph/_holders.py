@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import sys
 import time
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 from oomph._recorder.paths import Anchor, Walk, roots
+from oomph._recorder.storages import has_graph, own_frames, storage_of
 
 # How long the search may take, in seconds.
 _PATIENCE = 2.0
@@ -64,7 +64,7 @@ class _Group:
         else:
             kind = f"{self.anchor.kind} of " if self.anchor.kind else ""
             text = f"{kind}{count} tensor{'s' * (count != 1)}, the largest {_description(largest)}"
-        graphs = sum(t.grad_fn is not None for t in self.tensors)
+        graphs = sum(map(has_graph, self.tensors))
         if graphs:
             text += ", with its graph" if count == 1 else f", {graphs} with their graphs"
         return text
@@ -80,7 +80,8 @@ def find(torch: Any, kind: str = "cuda", patience: float = _PATIENCE) -> Holding
 
     def reached(tensor: Any, anchor: Anchor) -> bool:
         """Notes a tensor under its anchor; gives whether there are others to look for."""
-        found = waiting.pop(_key(tensor), None)
+        storage = storage_of(tensor, kind)
+        found = storage and waiting.pop(storage.key, None)
         if found is not None:
             add(tensor, anchor, found[1])
         return bool(waiting)
@@ -92,7 +93,7 @@ def find(torch: Any, kind: str = "cuda", patience: float = _PATIENCE) -> Holding
         group.bytes += size
         group.tensors.append(tensor)
 
-    for root in roots(torch, _own_frames()):
+    for root in roots(torch, own_frames()):
         if not waiting or walk.cut:
             break
         walk.follow(root, reached)
@@ -112,15 +113,11 @@ def _storages(torch: Any, kind: str) -> dict[tuple[int, int], tuple[Any, int]]:
     # The gradient of a parameter may have no Python object yet.
     alive += [t.grad for t in alive if _has_gradient(t)]
     for tensor in alive:
-        try:
-            if tensor.device.type != kind:
-                continue
-            key, size = _key(tensor), tensor.untyped_storage().nbytes()
-        except Exception:
-            continue  # A tensor without a storage of its own: fake, sparse, a wrapper.
+        storage = storage_of(tensor, kind)
         # Parameters tell more than views of them.
-        if size and (key not in found or issubclass(type(tensor), torch.nn.Parameter)):
-            found[key] = (tensor, size)
+        if storage is not None and storage.bytes:
+            if storage.key not in found or issubclass(type(tensor), torch.nn.Parameter):
+                found[storage.key] = (tensor, storage.bytes)
     return found
 
 
@@ -129,13 +126,6 @@ def _has_gradient(tensor: Any) -> bool:
         return bool(tensor.is_leaf and tensor.requires_grad and tensor.grad is not None)
     except Exception:
         return False
-
-
-def _key(tensor: Any) -> tuple[int, int]:
-    try:
-        return _device(tensor), int(tensor.untyped_storage().data_ptr())
-    except Exception:
-        return -1, 0
 
 
 def _device(tensor: Any) -> int:
@@ -156,15 +146,6 @@ def _short_count(numbers: int) -> str:
         if numbers >= size:
             return f"{numbers / size:.2f} {unit}"
     return str(numbers)
-
-
-def _own_frames() -> set[int]:
-    """The frames of this search, and of the functions of this package that called it."""
-    own, frame = set(), sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("oomph."):
-        own.add(id(frame))
-        frame = frame.f_back  # type: ignore[assignment]
-    return own
 
 
 def _nameless(found: list[tuple[Any, int]], until: float) -> list[Holder]:

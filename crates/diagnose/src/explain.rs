@@ -12,7 +12,7 @@ use crate::classes::{ByClass, Classes};
 use crate::fixes::{self, Fix};
 use crate::judge::{self, Given, Lives, Verdict};
 use crate::moment::{self, Moment};
-pub use crate::oom::Oom;
+use crate::oom::{self, Oom};
 use crate::phase::Phase;
 use crate::place::{self, Place, Places};
 use crate::rules::{self, Evidence, Finding};
@@ -28,8 +28,6 @@ pub struct Explanation {
     pub moment: Moment,
     /// The verdict on the first failure.
     pub verdict: Option<Verdict>,
-    /// The cause of the failure, where one is certain.
-    pub cause: Option<Cause>,
     /// What the rules found.
     pub findings: Vec<Finding>,
     /// The iterations.
@@ -48,6 +46,13 @@ pub struct Explanation {
     pub borrowed: Vec<Lender>,
 }
 
+impl Explanation {
+    /// The cause of the failure, where one is certain.
+    pub fn cause(&self) -> Option<Cause> {
+        self.verdict.as_ref().map(|verdict| verdict.cause)
+    }
+}
+
 /// Explains a recording. `evaluate` replays each of the settings under the search's limit; it is handed in so that
 /// the caller may use all its cores.
 pub fn explain(recording: &Recording, evaluate: &dyn Fn(&Search<'_>) -> Vec<Candidate>) -> Explanation {
@@ -55,9 +60,9 @@ pub fn explain(recording: &Recording, evaluate: &dyn Fn(&Search<'_>) -> Vec<Cand
     let steps = steps::find(recording, &mut places);
     let ooms = ooms(recording, &steps, &places);
     let event = ooms.first().map_or(recording.peaks.active.at, |oom| oom.event);
-    let step = steps.under_way(event).map(|step| steps.starts[step - 1]);
     let classes = Classes::find(recording, &steps.phases);
-    let moment = moment::at(recording, &mut places, event, step, classes.as_ref());
+    let mut run = recording.run();
+    let moment = moment::at(recording, &mut run, &mut places, event, steps.began(event), classes.as_ref());
     let peak = recording.peaks.active.at;
     let peak_classes = match &classes {
         Some(classes) if peak != event => {
@@ -73,23 +78,14 @@ pub fn explain(recording: &Recording, evaluate: &dyn Fn(&Search<'_>) -> Vec<Cand
     let fixes = fixes::rank(&evaluate(&Search::new(recording, None)));
     let evidence = Evidence { recording, moment: &moment, steps: &steps, fixes: &fixes };
     let findings = rules::run(&evidence);
-    let given = Given {
-        recording,
-        moment: &moment,
-        steps: &steps,
-        fixes: &fixes,
-        beside: beside.as_ref(),
-        classes: classes.as_ref(),
-        ooms: &ooms,
-    };
+    let given =
+        Given { evidence, run: &run, beside: beside.as_ref(), classes: classes.as_ref(), ooms: &ooms };
     let verdict = judge::judge(&given, &mut places);
-    let cause = verdict.as_ref().map(|verdict| verdict.cause);
     let advice = verdict.as_ref().map_or_else(Vec::new, |verdict| advice(verdict, &moment));
     Explanation {
         ooms,
         moment,
         verdict,
-        cause,
         findings,
         steps,
         fixes,
@@ -123,9 +119,7 @@ fn place_of_failure(recording: &Recording, event: EventIdx, places: &Places<'_>)
 
 /// The line of the failure that the recorder saw nearest to this time on the recording's card.
 fn seen(recording: &Recording, time_us: u64) -> Option<Place> {
-    let sidecar = recording.snapshot.sidecar.as_ref()?;
-    let here = sidecar.ooms.iter().filter(|oom| i64::from(oom.device) == i64::from(recording.trace().device));
-    let walked = here.filter(|oom| !oom.frames.is_empty());
+    let walked = oom::seen_on(recording).filter(|oom| !oom.frames.is_empty());
     place::place_seen(&walked.min_by_key(|oom| oom.time_us.abs_diff(time_us))?.frames)
 }
 

@@ -35,7 +35,7 @@ pub mod rules;
 
 pub mod advice;
 
-mod oom;
+pub mod oom;
 
 pub mod judge;
 

@@ -75,17 +75,17 @@ pub struct Failure {
     pub spurious: bool,
 }
 
-/// Replays under the recorded settings up to and including the last operation of `event`.
+/// Advances a replay under the recorded settings up to and including the last operation of `event`.
 ///
 /// `step`: where the step under way began.
 pub(crate) fn at(
     recording: &Recording,
+    run: &mut Run<'_, SimulatedDevice>,
     places: &mut Places<'_>,
     event: EventIdx,
     step: Option<EventIdx>,
     classes: Option<&Classes>,
 ) -> Moment {
-    let mut run = recording.run();
     let mut failed = None;
     while let Some((op, effect)) = run.step_to(event) {
         if let Effect::Failed(failure) = effect
@@ -103,10 +103,10 @@ pub(crate) fn at(
         releasable: torch.releasable(),
         private: torch.cached(|segment| !torch.may_release(segment.owner)),
         largest: run.live().map(|(_, _, block)| block.size).max().unwrap_or_default(),
-        holders: holders(&run, places),
+        holders: holders(run, places),
         of_step: of_step.map(|(_, _, block)| block.size).sum(),
         failed,
-        classes: classes.map(|classes| classes.at(&run)),
+        classes: classes.map(|classes| classes.at(run)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! A request that failed in a recording.
 
+use oomph_engine::recording::Recording;
+use oomph_trace::sidecar::SeenOom;
 use oomph_trace::{Bytes, EventIdx};
 
 use crate::phase::Phase;
@@ -20,4 +22,10 @@ pub struct Oom {
     pub step: Option<u64>,
     /// In which phase, if phases were marked.
     pub phase: Option<Phase>,
+}
+
+/// The failures on the recording's card that the recorder saw.
+pub(crate) fn seen_on(recording: &Recording) -> impl Iterator<Item = &SeenOom> {
+    let seen = recording.snapshot.sidecar.as_ref().map_or(&[][..], |sidecar| &sidecar.ooms);
+    seen.iter().filter(|oom| i64::from(oom.device) == i64::from(recording.trace().device))
 }

@@ -1,9 +1,11 @@
 //! From a call stack to the line a person would name.
 
+use std::fmt;
+
 use oomph_engine::program::Allocation;
 use oomph_engine::recording::Recording;
 use oomph_trace::sidecar::SeenFrame;
-use oomph_trace::{EventIdx, Frame, FrameId, Snapshot, StackId};
+use oomph_trace::{EventIdx, FrameId, Snapshot, StackId};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,6 +38,13 @@ impl Line {
     /// The last part of the file's path.
     pub fn file_name(&self) -> &str {
         self.file.rsplit(['/', '\\']).next().unwrap_or(&self.file)
+    }
+}
+
+/// As it is shown: `train.py:61 step`.
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{} {}", self.file_name(), self.line, self.function)
     }
 }
 
@@ -124,15 +133,27 @@ pub fn place(snapshot: &Snapshot, stack: StackId) -> Option<Place> {
 
 /// The place that these frames show, innermost first.
 pub(crate) fn place_of(snapshot: &Snapshot, frames: &[FrameId]) -> Option<Place> {
-    let shown =
-        |frame: &Frame| (snapshot.texts.get(frame.file), frame.line, snapshot.texts.get(frame.function));
-    let frames = frames.iter().map(|id| shown(snapshot.stacks.frame(*id)));
-    named(frames.filter(|(file, ..)| !file.is_empty()))
+    named(shown(snapshot, frames).filter(|(file, ..)| !file.is_empty()))
 }
 
 /// The place that frames show which the recorder walked itself.
 pub fn place_seen(frames: &[SeenFrame]) -> Option<Place> {
-    named(frames.iter().map(|frame| (frame.file.as_str(), frame.line, frame.function.as_str())))
+    named(shown_seen(frames))
+}
+
+/// The file, line and function of each frame.
+pub(crate) fn shown<'a>(
+    snapshot: &'a Snapshot,
+    frames: &'a [FrameId],
+) -> impl Iterator<Item = (&'a str, u32, &'a str)> + Clone {
+    let text = |id| snapshot.texts.get(id);
+    let frames = frames.iter().map(|id| snapshot.stacks.frame(*id));
+    frames.map(move |frame| (text(frame.file), frame.line, text(frame.function)))
+}
+
+/// The same of frames that the recorder walked.
+pub(crate) fn shown_seen(frames: &[SeenFrame]) -> impl Iterator<Item = (&str, u32, &str)> + Clone {
+    frames.iter().map(|frame| (frame.file.as_str(), frame.line, frame.function.as_str()))
 }
 
 /// The place that frames show, innermost first. The recorder's own are passed over, unless there are no others.

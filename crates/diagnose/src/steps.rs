@@ -38,6 +38,11 @@ impl Steps {
         (begun > 0).then_some(begun)
     }
 
+    /// Where the iteration under way at `event` began; `None` before the first.
+    pub(crate) fn began(&self, event: EventIdx) -> Option<EventIdx> {
+        self.under_way(event).map(|nth| self.starts[nth - 1])
+    }
+
     /// What the iteration of this place in the list, counted from 1, is called.
     pub fn number(&self, nth: usize) -> u64 {
         nth.checked_sub(1).and_then(|index| self.numbers.get(index).copied()).unwrap_or(nth as u64)

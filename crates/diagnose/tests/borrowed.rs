@@ -126,7 +126,7 @@ fn a_leak_is_found_at_the_same_lines() {
         causes.map(|finding| format!("{} {}", finding.rule, finding.claim)).collect()
     };
     assert_eq!(claims(&found), claims(&known));
-    assert_eq!(found.cause, Some(Cause::Leak));
+    assert_eq!(found.cause(), Some(Cause::Leak));
     assert_eq!(found.steps.growth.unwrap().lines, known.steps.growth.unwrap().lines);
     assert_eq!((found.ooms[0].step, found.ooms[0].phase), (known.ooms[0].step, Some(Phase::Optimizer)));
 }

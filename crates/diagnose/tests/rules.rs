@@ -109,7 +109,7 @@ fn every_recording_gets_the_findings_it_deserves() {
 /// A recording that ends in a failure: its cause, and what the findings and the first fix must name.
 fn check_cause(name: &str, cause: Cause, named: &[&str], fix: Option<&str>) {
     let explanation = explained(&fixture(name));
-    assert_eq!(explanation.cause, Some(cause), "{name}");
+    assert_eq!(explanation.cause(), Some(cause), "{name}");
     let text: Vec<String> = explanation
         .findings
         .iter()

@@ -6,8 +6,7 @@ use oomph_diagnose::place::Place;
 
 /// The user's line, and the library's it led to: `train.py:61 step, in functional.py:3504`.
 pub(crate) fn located(place: &Place) -> String {
-    let line = &place.line;
-    let own = format!("{}:{} {}", line.file_name(), line.line, line.function);
+    let own = place.line.to_string();
     match &place.within {
         Some(inner) if own.len() < 34 => format!("{own}, in {}:{}", inner.file_name(), inner.line),
         _ => own,

@@ -41,7 +41,7 @@ pub(crate) fn fits(candidate: &Candidate, limit: Option<Bytes>) -> &'static str 
 pub(crate) fn heading(explanation: &Explanation) -> &'static str {
     let helps = explanation.fixes.iter().any(|fix| fix.helps);
     match (helps, !explanation.ooms.is_empty()) {
-        (true, true) if explanation.cause == Some(Cause::Leak) => {
+        (true, true) if explanation.cause() == Some(Cause::Leak) => {
             "Settings that would have moved the failure to a later step"
         }
         (false, true) => "Settings: none would have let it pass",

@@ -74,13 +74,7 @@ fn when(result: &DeviceResult) -> String {
     }
 }
 
-/// A line to blame: `train.py:61 step`.
-pub(crate) fn line(culprit: &Culprit) -> String {
-    let line = &culprit.line;
-    format!("{}:{} {}", line.file_name(), line.line, line.function)
-}
-
-/// What such a line did.
+/// What a line to blame did.
 pub(crate) fn did(culprit: &Culprit) -> String {
     let act = match culprit.role {
         Role::Made => "made here",

@@ -9,9 +9,10 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .clock import now
+from .storages import storage_of
 
 # [time, device, address, bytes, class]
 Entry = tuple[int, int, int, int, str]
@@ -20,22 +21,9 @@ Entry = tuple[int, int, int, int, str]
 KEPT_LOOKS = 16
 
 
-def _storage(tensor: Any) -> tuple[int, int, int] | None:
-    """Device, address and bytes of what lies under a tensor on a GPU."""
-    if not tensor.is_cuda:
-        return None
-    try:
-        storage = tensor.untyped_storage()
-        address = storage.data_ptr()
-        return (tensor.device.index, address, storage.nbytes()) if address else None
-    except (RuntimeError, NotImplementedError):
-        # Tensors without storage: sparse, nested, wrappers.
-        return None
-
-
 def _entries(tensors: Iterable[Any], name: str, time: int) -> Iterator[Entry]:
     for tensor in tensors:
-        found = _storage(tensor)
+        found = storage_of(tensor)
         if found is not None:
             yield (time, *found, name)
 
@@ -73,33 +61,59 @@ def _kept_for_each(optimizer: Any) -> int:
     return 0
 
 
-def outlook(torch: Any) -> dict[str, Any]:
-    """What training has on the GPU by the time of the first update: bytes that get gradients, and the optimizers with the
-    bytes of their parameters and of their state, now and to come."""
-    trained: dict[tuple[int, int], int] = {}
-    optimizers = []
-    for thing in gc.get_objects():
-        if _is_a(thing, torch.nn.Module):
-            for parameter in list(thing.__dict__.get("_parameters", {}).values()):
-                if parameter is not None and parameter.requires_grad:
-                    found = _storage(parameter)
-                    if found is not None:
-                        trained[found[:2]] = parameter.nbytes
-        elif _is_a(thing, torch.optim.Optimizer):
-            mine = [p for p in _parameters(thing) if p.is_cuda and p.requires_grad]
-            size = sum(p.nbytes for p in mine)
-            state = sum(tensor.nbytes for tensor in _state(thing, torch) if tensor.is_cuda)
-            whole = size * _kept_for_each(thing)
-            optimizers.append({"name": type(thing).__name__, "parameters": size, "state": state, "whole": max(whole, state)})
-    return {"trained": sum(trained.values()), "optimizers": optimizers}
-
-
 def _is_a(thing: object, kind: type) -> bool:
     # Not isinstance: that asks the thing itself, and proxies answer by running code of theirs.
     return issubclass(type(thing), kind)
 
 
-def every_class(torch: Any, segments: list[dict[str, Any]]) -> list[Entry]:
+class Trained(NamedTuple):
+    """The models and optimizers that are alive."""
+
+    modules: list[Any]
+    optimizers: list[Any]
+
+    @classmethod
+    def find(cls, torch: Any) -> Trained:
+        found = cls([], [])
+        for thing in gc.get_objects():
+            if _is_a(thing, torch.nn.Module):
+                found.modules.append(thing)
+            elif _is_a(thing, torch.optim.Optimizer):
+                found.optimizers.append(thing)
+        return found
+
+    def parameters(self) -> Iterator[Any]:
+        """Those of the modules; one that two modules share comes twice."""
+        for module in self.modules:
+            own = list(module.__dict__.get("_parameters", {}).values())
+            yield from (parameter for parameter in own if parameter is not None)
+
+    def buffers(self) -> Iterator[Any]:
+        for module in self.modules:
+            own = list(module.__dict__.get("_buffers", {}).values())
+            yield from (buffer for buffer in own if buffer is not None)
+
+
+def outlook(torch: Any, alive: Trained) -> dict[str, Any]:
+    """What training has on the GPU by the time of the first update: bytes that get gradients, and the optimizers with the
+    bytes of their parameters and of their state, now and to come."""
+    trained: dict[tuple[int, int], int] = {}
+    for parameter in alive.parameters():
+        found = storage_of(parameter) if parameter.requires_grad else None
+        if found is not None:
+            trained[found.key] = parameter.nbytes
+    optimizers = []
+    for optimizer in alive.optimizers:
+        mine = [p for p in _parameters(optimizer) if p.is_cuda and p.requires_grad]
+        size = sum(p.nbytes for p in mine)
+        state = sum(tensor.nbytes for tensor in _state(optimizer, torch) if tensor.is_cuda)
+        whole = size * _kept_for_each(optimizer)
+        name = type(optimizer).__name__
+        optimizers.append({"name": name, "parameters": size, "state": state, "whole": max(whole, state)})
+    return {"trained": sum(trained.values()), "optimizers": optimizers}
+
+
+def every_class(torch: Any, alive: Trained, segments: list[dict[str, Any]]) -> list[Entry]:
     """Every class that can be told by looking at the models and optimizers that are alive."""
     time = now()
     by_place: dict[tuple[int, int], Entry] = {}
@@ -109,19 +123,12 @@ def every_class(torch: Any, segments: list[dict[str, Any]]) -> list[Entry]:
             # The first class counts: weights that are also somebody's buffer are weights.
             by_place.setdefault((entry[1], entry[2]), entry)
 
-    modules, optimizers = [], []
-    for thing in gc.get_objects():
-        if _is_a(thing, torch.nn.Module):
-            modules.append(thing)
-        elif _is_a(thing, torch.optim.Optimizer):
-            optimizers.append(thing)
-    parameters = [p for module in modules for p in list(module.__dict__.get("_parameters", {}).values()) if p is not None]
-    parameters += [p for optimizer in optimizers for p in _parameters(optimizer)]
+    parameters = [*alive.parameters(), *(p for optimizer in alive.optimizers for p in _parameters(optimizer))]
     note(parameters, "weights")
     note((p.grad for p in parameters if p.grad is not None), "gradients")
-    for optimizer in optimizers:
+    for optimizer in alive.optimizers:
         note(_state(optimizer, torch), "optimizer")
-    note((b for module in modules for b in list(module.__dict__.get("_buffers", {}).values()) if b is not None), "buffers")
+    note(alive.buffers(), "buffers")
     for entry in _workspaces(torch, segments, time):
         by_place.setdefault((entry[1], entry[2]), entry)
     return sorted(by_place.values(), key=lambda entry: (entry[1], entry[2]))

@@ -6,11 +6,11 @@ import gc
 import re
 import sys
 import time
-from collections import deque
 from types import FunctionType, ModuleType
 from typing import Any
 
 from .paths import Anchor, Walk, roots, variables
+from .storages import has_graph, is_own, own_frames, storage_of
 
 # How long the search may take, in seconds: the program is dying, and a person waits.
 _PATIENCE = 5.0
@@ -20,8 +20,9 @@ _MOST = 20_000
 _MOST_HOLDERS = 256
 # The collector is asked where no variable leads to one part in so many of all.
 _MUCH = 10
-# The number of a layer in a path: `blocks.0`, `layers[3]`.
+# Types whose objects keep no tensor of a program by themselves: the collector shows what they refer to elsewhere.
 _PLAIN = (type, ModuleType, FunctionType)
+# The number of a layer in a path: `blocks.0`, `layers[3]`.
 _NUMBER = re.compile(r"(\.|\[)\d+(?=[.\]]|$)")
 
 
@@ -37,16 +38,17 @@ def keepers(torch: Any) -> dict[str, Any]:
     walk = Walk(torch, time.monotonic() + _PATIENCE)
 
     def reached(tensor: Any, anchor: Anchor) -> bool:
-        entry = waiting.pop(_key(tensor), None)
-        if entry is not None:
+        storage = storage_of(tensor)
+        entry = storage and waiting.pop(storage.key, None)
+        if storage is not None and entry is not None:
             # The lists of all layers are one holder.
             path = _NUMBER.sub(r"\1*", anchor.path)
             holder = holders.setdefault((path, anchor.where), _Holder(path, anchor))
             holder.add(tensor, entry[1])
-            found.append((*_key(tensor), entry[1], holder, _has_graph(tensor)))
+            found.append((*storage, holder, has_graph(tensor)))
         return bool(waiting)
 
-    for root in roots(torch, _own_frames()):
+    for root in roots(torch, own_frames()):
         if not waiting or walk.cut:
             break
         walk.follow(root, reached)
@@ -54,7 +56,7 @@ def keepers(torch: Any) -> dict[str, Any]:
     nameless = sum(size for key, (_, size) in storages.items() if key not in named)
     is_much = nameless * _MUCH > sum(size for _, size in storages.values())
     cycles = _in_cycles(torch) if is_much else set()
-    found += [(*key, size, None, _has_graph(t)) for key, (t, size) in storages.items() if key not in named]
+    found += [(*key, size, None, has_graph(t)) for key, (t, size) in storages.items() if key not in named]
     found.sort(key=lambda entry: -entry[2])
     ranked = sorted(holders.values(), key=lambda holder: -holder.bytes)[:_MOST_HOLDERS]
     place = {id(holder): number for number, holder in enumerate(ranked)}
@@ -78,7 +80,7 @@ def _in_cycles(torch: Any) -> set[tuple[int, int]]:
     try:
         gc.collect()
         tensors = [thing for thing in gc.garbage[kept:] if issubclass(type(thing), torch.Tensor)]
-        return {_key(tensor) for tensor in tensors}
+        return {storage.key for storage in map(storage_of, tensors) if storage is not None}
     finally:
         gc.set_debug(debug)
         del gc.garbage[kept:]
@@ -112,14 +114,14 @@ def _referred(tensors: list[Any]) -> set[int]:
     for thing in gc.get_objects():
         if id(thing) in own or type(thing) is tuple and len(thing) == 2 and type(thing[1]) is int:
             continue
-        if type(thing) in (dict, list, tuple, set, deque) or not issubclass(type(thing), _PLAIN):
+        if not issubclass(type(thing), _PLAIN):
             for child in gc.get_referents(thing):
                 if id(child) in wanted:
                     found.add(id(child))
     step: Any = None
     for step in list(sys._current_frames().values()):
         while step is not None:
-            if not _is_own(step):
+            if not is_own(step):
                 found.update(id(root.value) for root in variables(step) if id(root.value) in wanted)
             step = step.f_back
     # A frame that refers to itself would keep the tensors until the collector runs.
@@ -128,49 +130,13 @@ def _referred(tensors: list[Any]) -> set[int]:
     return found
 
 
-def _is_own(frame: Any) -> bool:
-    return str(frame.f_globals.get("__name__", "")).startswith(__package__ or "oomph")
-
-
 def _storages(torch: Any) -> dict[tuple[int, int], tuple[Any, int]]:
     """Every storage that a Python object leads to: a tensor of it, and its bytes."""
     found: dict[tuple[int, int], tuple[Any, int]] = {}
-    kind = torch.Tensor
     for thing in gc.get_objects():
-        if not issubclass(type(thing), kind):
-            continue
-        try:
-            if not thing.is_cuda:
-                continue
-            size = thing.untyped_storage().nbytes()
-        except Exception:
-            continue  # A tensor without a storage of its own: fake, sparse, a wrapper.
+        storage = storage_of(thing) if issubclass(type(thing), torch.Tensor) else None
         # A number with a graph is small, and keeps much.
-        if size >= _SMALLEST or _has_graph(thing):
-            key = _key(thing)
-            if key not in found or _has_graph(thing):
-                found[key] = (thing, size)
+        if storage is not None and (storage.bytes >= _SMALLEST or has_graph(thing)):
+            if storage.key not in found or has_graph(thing):
+                found[storage.key] = (thing, storage.bytes)
     return found
-
-
-def _has_graph(tensor: Any) -> bool:
-    try:
-        return tensor.grad_fn is not None
-    except Exception:
-        return False
-
-
-def _key(tensor: Any) -> tuple[int, int]:
-    try:
-        return tensor.device.index or 0, int(tensor.untyped_storage().data_ptr())
-    except Exception:
-        return -1, 0
-
-
-def _own_frames() -> set[int]:
-    """The frames of this package that stand innermost: their variables are not the program's."""
-    own, frame = set(), sys._getframe()
-    while frame is not None and _is_own(frame):
-        own.add(id(frame))
-        frame = frame.f_back  # type: ignore[assignment]
-    return own

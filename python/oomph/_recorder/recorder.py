@@ -133,15 +133,18 @@ class Recorder:
 
     def _at_evaluation(self) -> None:
         """The model was set to evaluation: no step will begin for a while."""
-        if self._stacks is not None and self.is_recording:
-            self._stacks.on()
+        try:
+            if self._stacks is not None and self.is_recording:
+                self._stacks.on()
+        except Exception as error:
+            complaint.once("evaluation is recorded without stacks", error)
 
     def _before_update(self, optimizer: Any) -> None:
         if self._is_looking and self.is_recording:
             try:
                 if self._marks.step == FULL_LOOK:
                     # All of the model and the optimizer is there, and lives on: at exit it may be gone.
-                    self._first_look = classes.every_class(self._torch, [])
+                    self._first_look = classes.every_class(self._torch, classes.Trained.find(self._torch), [])
                 self._looks.append(classes.gradients(optimizer))
             except Exception as error:
                 complaint.once("gradients are not told apart", error)
@@ -195,15 +198,25 @@ class Recorder:
         sidecar = self.sidecar(why, name, run)
         looks = self._first_look + self._oom_look + [entry for look in self._looks for entry in look]
         if self.is_recording:
-            here = classes.every_class(self._torch, snapshot["segments"])
-            looks += here
-            if why == "oom":
-                # When the program ends, what it had when memory ran out may be gone.
-                self._oom_look = here
-                self._keepers = {"time_us": now(), **keepers.keepers(self._torch), **classes.outlook(self._torch)}
+            looks += self._look(why, snapshot["segments"])
         sidecar["classes"] = [list(entry) for entry in looks]
         sidecar["keepers"] = self._keepers
         return snapshot, sidecar
+
+    def _look(self, why: str, segments: list[dict[str, Any]]) -> list[classes.Entry]:
+        """What storages are for; and, when memory ran out, who keeps them. The recording does without where it fails."""
+        here: list[classes.Entry] = []
+        try:
+            alive = classes.Trained.find(self._torch)
+            here = classes.every_class(self._torch, alive, segments)
+            if why == "oom":
+                # When the program ends, what it had when memory ran out may be gone.
+                self._oom_look = here
+                held = keepers.keepers(self._torch)
+                self._keepers = {"time_us": now(), **held, **classes.outlook(self._torch, alive)}
+        except Exception as error:
+            complaint.once("what the memory is for is not recorded", error)
+        return here
 
     def sidecar(self, why: str, name: str, run: str, is_brief: bool = False) -> dict[str, Any]:
         """The recording's own key; brief: what a beat can afford."""

@@ -17,6 +17,8 @@ pub(super) struct Alive {
     pub(super) bytes: Bytes,
     /// The event that granted it; `None`: it was there before the recording began.
     pub(super) born: Option<EventIdx>,
+    /// The event that gave it back; `None`: it was alive to the end.
+    pub(super) died: Option<EventIdx>,
     /// In which iteration, counted from 1; 0 before the first.
     pub(super) turn: usize,
     pub(super) class: Class,
@@ -42,13 +44,8 @@ pub(super) enum Kept {
 }
 
 /// What is alive right before the request that failed.
-pub(super) fn alive(
-    given: &Given<'_>,
-    event: EventIdx,
-    keepers: Option<&Keepers>,
-    places: &mut Places<'_>,
-) -> Vec<Alive> {
-    let device = given.recording.trace().device;
+pub(super) fn alive(given: &Given<'_>, keepers: Option<&Keepers>, places: &mut Places<'_>) -> Vec<Alive> {
+    let device = given.evidence.recording.trace().device;
     let mut known: FxHashMap<u64, Kept> = FxHashMap::default();
     let mut plain: FxHashSet<u64> = FxHashSet::default();
     for storage in keepers.map_or(&[][..], |keepers| &keepers.storages) {
@@ -66,16 +63,15 @@ pub(super) fn alive(
     }
     // Storages below this size were not looked at.
     let looked_at = Bytes(64 << 10);
-    let mut run = given.recording.run();
-    run.advance_to(event);
-    let found = run.live().map(|(id, allocation, block)| {
-        let turn = allocation.born().and_then(|born| given.steps.under_way(born)).unwrap_or(0);
+    let found = given.run.live().map(|(id, allocation, block)| {
+        let turn = allocation.born().and_then(|born| given.evidence.steps.under_way(born)).unwrap_or(0);
         let line = places.of(places.stack_of(allocation));
         let unknown = known.is_empty() || allocation.size < looked_at;
         let missing = if unknown { Kept::Unknown } else { Kept::ByGraph };
         Alive {
             bytes: block.size,
             born: allocation.born(),
+            died: allocation.died(),
             turn,
             class: given.classes.map_or(Class::Other, |classes| classes.of(id)),
             place: places.get(line).cloned(),

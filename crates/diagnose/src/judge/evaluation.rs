@@ -9,11 +9,10 @@ use oomph_trace::Bytes;
 
 /// What evaluation made and is alive, and how much that is; `None` in another phase.
 fn made<'a>(case: &'a Case<'_>) -> Option<(Vec<&'a Alive>, Bytes)> {
-    if case.steps.phases.phase_at(case.oom.event) != Some(Phase::Evaluation) {
+    if case.oom.phase != Some(Phase::Evaluation) {
         return None;
     }
-    let began =
-        case.steps.phases.stretches().iter().rev().find(|stretch| stretch.from <= case.oom.event)?.from;
+    let began = case.evidence.steps.phases.at(case.oom.event)?.from;
     let made: Vec<&Alive> =
         case.alive.iter().filter(|alive| alive.born.is_some_and(|born| born >= began)).collect();
     let bytes = sum(made.iter().copied());
@@ -33,7 +32,7 @@ pub(super) fn graphs(case: &Case<'_>) -> Option<Verdict> {
             case.limit
         );
         let why = format!("without them {without} of {} would have been needed", case.limit);
-        let lives = if without <= case.limit { Lives::ForGood } else { Lives::Unknown };
+        let lives = case.lives_needing(without);
         let verdict = Verdict::new(Cause::Capacity, Kind::EvaluationGraphs, claim)
             .blame(lines(made.iter().copied(), Role::Made, 3))
             .blame(case.asked())
@@ -52,7 +51,7 @@ pub(super) fn size(case: &Case<'_>) -> Option<Verdict> {
     }
     let claim =
         format!("evaluation made {bytes} and asked for {}; {} is there", case.failed.size, case.limit);
-    let stays = case.moment.counters.active.saturating_sub(bytes);
+    let stays = case.evidence.moment.counters.active.saturating_sub(bytes);
     let why = format!(
         "{stays} was there before; what evaluation makes grows with its batch, and results that are kept with every batch"
     );

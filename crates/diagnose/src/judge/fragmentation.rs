@@ -33,7 +33,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     {
         return None;
     }
-    let free = case.limit.saturating_sub(case.moment.counters.active);
+    let free = case.limit.saturating_sub(case.evidence.moment.counters.active);
     let (size, largest) = (case.failed.size, case.failed.stranded.largest);
     let claim = format!(
         "{free} of {} was free, but in pieces: none could serve {size} (the largest had {largest})",
@@ -42,11 +42,11 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     let mut verdict = Verdict::new(Cause::Fragmentation, Kind::Fragmentation, claim).blame(case.asked());
     let stranding = case.alive.iter().filter(|alive| alive.bytes >= Bytes::mib(1));
     verdict = verdict.blame(super::census::lines(stranding, super::Role::Made, 3));
-    let cached = case.moment.counters.cached();
-    if case.moment.private.0 * 2 > cached.0 {
+    let cached = case.evidence.moment.counters.cached();
+    if case.evidence.moment.private.0 * 2 > cached.0 {
         let why = format!(
             "{} is cached in private pools, which serve nobody else and are not given back while in use",
-            case.moment.private
+            case.evidence.moment.private
         );
         let action = "let a private pool go when it is not in use (`del` the MemPool or CUDA graph), or ask for less in it";
         verdict = verdict.cure(action, Basis::Computed, Lives::ForGood, why);
@@ -73,7 +73,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
 
 /// How long the job lives where what was free can be used: for good, where its steps are known to fit and nothing grows.
 fn lives(case: &Case<'_>) -> Lives {
-    match &case.steps.growth {
+    match &case.evidence.steps.growth {
         Some(growth) => case.life_unfragmented(growth.per_step),
         None if case.need.is_foreseen => Lives::ForGood,
         None => Lives::Unknown,

@@ -20,8 +20,8 @@ const IN_PIECES: f64 = 0.08;
 const FEWEST: usize = 3;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
-    let growth = case.steps.growth.as_ref()?;
-    let turns = case.steps.starts.len();
+    let growth = case.evidence.steps.growth.as_ref()?;
+    let turns = case.evidence.steps.starts.len();
     // What was made before the last whole iteration, and not in the first, which makes what stays.
     let kept: Vec<&Alive> = case.alive.iter().filter(|alive| (2..turns).contains(&alive.turn)).collect();
     let bytes = sum(kept.iter().copied());
@@ -54,7 +54,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
         "{bytes} of {} is {what}, kept{by}: {} more with every step, from {from} steps",
         case.limit, growth.per_step
     );
-    let lives = if without <= case.limit { Lives::ForGood } else { Lives::Unknown };
+    let lives = case.lives_needing(without);
     let why = format!("without what past steps keep, {without} of {} would have been needed", case.limit);
     let verdict = Verdict::new(Cause::Leak, kind, claim)
         .blame(lines(kept.iter().copied(), Role::Made, 4))
@@ -72,7 +72,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
 
 /// What is kept, and the variable that keeps most of it.
 fn kind<'a>(case: &'a Case<'_>, kept: &[&Alive], bytes: Bytes) -> (Kind, Option<&'a Keeper>) {
-    let in_evaluation = case.steps.phases.phase_at(case.oom.event) == Some(Phase::Evaluation);
+    let in_evaluation = case.oom.phase == Some(Phase::Evaluation);
     let half = Bytes(bytes.0 / 2);
     let of = |wanted: fn(&Alive) -> bool| sum(kept.iter().copied().filter(|alive| wanted(alive)));
     let models = of(|alive| {
@@ -87,7 +87,7 @@ fn kind<'a>(case: &'a Case<'_>, kept: &[&Alive], bytes: Bytes) -> (Kind, Option<
     let graphs = match holder {
         // Where variables keep much as well, cutting graphs would not let go of that.
         Some(_) => by_graph.0 * 3 >= bytes.0 && by_variable.0 * 5 < bytes.0,
-        None => case.steps.leftovers.as_ref().is_some_and(|left| left.count * 3 >= left.made),
+        None => case.evidence.steps.leftovers.as_ref().is_some_and(|left| left.count * 3 >= left.made),
     };
     let is_cache = |variable: &Keeper| variable.class.contains("cache") || variable.class.ends_with("dict");
     let kind = if models >= half {
@@ -163,10 +163,10 @@ fn action(case: &Case<'_>, kind: Kind, variable: Option<&Keeper>) -> String {
 
 /// Whether a backward pass ran since the first of the iterations.
 fn has_backward(case: &Case<'_>) -> bool {
-    if case.steps.phases.stretches().is_empty() {
-        return case.steps.leftovers.as_ref().is_none_or(|left| left.trained);
+    if case.evidence.steps.phases.stretches().is_empty() {
+        return case.evidence.steps.leftovers.as_ref().is_none_or(|left| left.trained);
     }
-    let first = case.steps.starts.first().copied().unwrap_or_default();
-    let stretches = case.steps.phases.stretches().iter();
+    let first = case.evidence.steps.starts.first().copied().unwrap_or_default();
+    let stretches = case.evidence.steps.phases.stretches().iter();
     stretches.filter(|stretch| stretch.from >= first).any(|stretch| stretch.phase == Phase::Backward)
 }

@@ -20,17 +20,17 @@ mod growth;
 mod neighbour;
 mod retry;
 
-use oomph_engine::recording::Recording;
-use oomph_trace::Bytes;
+use oomph_engine::replay::Run;
+use oomph_engine::simulated::SimulatedDevice;
 use oomph_trace::sidecar::{Keepers, SeenOom};
+use oomph_trace::{Bytes, EventIdx};
 
 use crate::card::RestOfCard;
 use crate::classes::Classes;
-use crate::fixes::Fix;
-use crate::moment::{Failure, Moment};
-use crate::oom::Oom;
-use crate::place::{Place, Places};
-use crate::steps::Steps;
+use crate::moment::Failure;
+use crate::oom::{self, Oom};
+use crate::place::{self, Place, Places};
+use crate::rules::Evidence;
 
 pub use verdict::{Culprit, Cure, Kind, Lives, Not, Role, Verdict};
 
@@ -41,11 +41,9 @@ use need::Need;
 
 /// What the hypotheses look at.
 pub(crate) struct Case<'a> {
-    pub(crate) recording: &'a Recording,
-    pub(crate) moment: &'a Moment,
-    pub(crate) steps: &'a Steps,
-    pub(crate) fixes: &'a [Fix],
-    pub(crate) beside: Option<&'a RestOfCard>,
+    evidence: Evidence<'a>,
+    /// What lies on the card beside PyTorch's memory.
+    beside: Option<&'a RestOfCard>,
     /// The first request that failed.
     oom: &'a Oom,
     failed: Failure,
@@ -64,16 +62,22 @@ pub(crate) struct Case<'a> {
 
 impl Case<'_> {
     /// The lines of a stack at the failure, innermost first: file, line, function.
-    fn frames(&self) -> Vec<(String, u32, String)> {
-        let entry = &self.recording.trace().events[self.oom.event.index()];
-        let snapshot = &self.recording.snapshot;
-        if let Some(stack) = entry.stack {
-            let frames = snapshot.stacks.frames_of(stack).iter().map(|id| snapshot.stacks.frame(*id));
-            let text = |id| snapshot.texts.get(id).to_owned();
-            return frames.map(|frame| (text(frame.file), frame.line, text(frame.function))).collect();
+    fn frames(&self) -> Vec<(&str, u32, &str)> {
+        let snapshot = &self.evidence.recording.snapshot;
+        match self.evidence.recording.trace().events[self.oom.event.index()].stack {
+            Some(stack) => place::shown(snapshot, snapshot.stacks.frames_of(stack)).collect(),
+            None => place::shown_seen(self.seen.map_or(&[][..], |seen| &seen.frames)).collect(),
         }
-        let seen = self.seen.map_or(&[][..], |seen| &seen.frames);
-        seen.iter().map(|frame| (frame.file.clone(), frame.line, frame.function.clone())).collect()
+    }
+
+    /// Where the step under way began; the beginning where no steps are known.
+    fn step_began(&self) -> EventIdx {
+        self.evidence.steps.began(self.oom.event).unwrap_or_default()
+    }
+
+    /// How long the job lives if it needs so much.
+    fn lives_needing(&self, bytes: Bytes) -> Lives {
+        if bytes <= self.limit { Lives::ForGood } else { Lives::Unknown }
     }
 
     /// The line that asked for what was refused.
@@ -84,10 +88,9 @@ impl Case<'_> {
 
 /// What the judge is given beside the evidence.
 pub(crate) struct Given<'a> {
-    pub(crate) recording: &'a Recording,
-    pub(crate) moment: &'a Moment,
-    pub(crate) steps: &'a Steps,
-    pub(crate) fixes: &'a [Fix],
+    pub(crate) evidence: Evidence<'a>,
+    /// The replay up to the failure.
+    pub(crate) run: &'a Run<'a, SimulatedDevice>,
     pub(crate) beside: Option<&'a RestOfCard>,
     pub(crate) classes: Option<&'a Classes>,
     pub(crate) ooms: &'a [Oom],
@@ -95,31 +98,25 @@ pub(crate) struct Given<'a> {
 
 /// Judges the first failure. `None` without one, or where nothing tells what could be held.
 pub(crate) fn judge(given: &Given<'_>, places: &mut Places<'_>) -> Option<Verdict> {
+    let evidence = given.evidence;
     let oom = given.ooms.first()?;
-    let failed = given.moment.failed?;
-    let limit = given.recording.ceiling()?;
-    let sidecar = given.recording.snapshot.sidecar.as_ref();
-    let device = given.recording.trace().device;
-    let time = given.recording.trace().events[oom.event.index()].time_us;
-    let here = sidecar.map_or(&[][..], |sidecar| &sidecar.ooms).iter();
-    let here = here.filter(|seen| i64::from(seen.device) == i64::from(device));
-    let keepers = sidecar.and_then(|sidecar| sidecar.keepers.as_ref());
-    let alive = census::alive(given, oom.event, keepers, places);
-    let need = need::of(given, oom.event, &alive, keepers);
+    let failed = evidence.moment.failed?;
+    let limit = evidence.recording.ceiling()?;
+    let needed = evidence.moment.counters.active + failed.size;
+    let time = evidence.recording.trace().events[oom.event.index()].time_us;
+    let keepers = evidence.recording.snapshot.sidecar.as_ref().and_then(|sidecar| sidecar.keepers.as_ref());
+    let alive = census::alive(given, keepers, places);
     let case = Case {
-        recording: given.recording,
-        moment: given.moment,
-        steps: given.steps,
-        fixes: given.fixes,
+        evidence,
         beside: given.beside,
         oom,
         failed,
         limit,
-        needed: given.moment.counters.active + failed.size,
+        needed,
+        need: need::of(&evidence, oom, needed, &alive, keepers),
         alive,
-        need,
         keepers,
-        seen: here.min_by_key(|seen| seen.time_us.abs_diff(time)),
+        seen: oom::seen_on(evidence.recording).min_by_key(|seen| seen.time_us.abs_diff(time)),
     };
     let verdict = neighbour::judge(&case)
         .or_else(|| retry::judge(&case, given.ooms))

@@ -4,10 +4,11 @@ use oomph_engine::program::Change;
 use oomph_trace::sidecar::Keepers;
 use oomph_trace::{Bytes, EventIdx};
 
-use super::Given;
 use super::census::{Alive, sum};
 use crate::classes::Class;
+use crate::oom::Oom;
 use crate::phase::Phase;
+use crate::rules::Evidence;
 
 /// How many past steps are compared, the last ones.
 const COMPARED: usize = 12;
@@ -32,32 +33,38 @@ pub(super) struct Need {
     pub(super) growth: f64,
 }
 
-/// The need of the step in which `event` failed.
-pub(super) fn of(given: &Given<'_>, event: EventIdx, alive: &[Alive], keepers: Option<&Keepers>) -> Need {
-    let needed = given.moment.counters.active + given.moment.failed.map_or(Bytes::ZERO, |failed| failed.size);
-    let phases = &given.steps.phases;
+/// The need of the step in which a request failed.
+///
+/// `needed`: what was in use and the request.
+pub(super) fn of(
+    evidence: &Evidence<'_>,
+    oom: &Oom,
+    needed: Bytes,
+    alive: &[Alive],
+    keepers: Option<&Keepers>,
+) -> Need {
+    let phases = &evidence.steps.phases;
     let mut need = Need { total: needed, growth: 1.0, ..Need::default() };
     if !phases.trains() && keepers.is_none_or(|keepers| keepers.optimizers.is_empty()) {
         return need;
     }
-    need.is_first = phases.step_at(event).is_none_or(|step| step <= 1);
-    let phase = phases.phase_at(event);
+    need.is_first = phases.step_at(oom.event).is_none_or(|step| step <= 1);
     if need.is_first {
         let of = |class| sum(alive.iter().filter(|alive| alive.class == class));
         let trained = keepers.and_then(|keepers| keepers.trained).unwrap_or_else(|| of(Class::Weights));
         need.gradients = trained.saturating_sub(of(Class::Gradients));
-        if phase == Some(Phase::Optimizer) {
+        if oom.phase == Some(Phase::Optimizer) {
             need.gradients = Bytes::ZERO;
         }
         let to_come = |keepers: &Keepers| {
             keepers.optimizers.iter().map(|one| one.whole.saturating_sub(one.state)).sum()
         };
         need.state = keepers.map_or(Bytes::ZERO, to_come);
-        if phase == Some(Phase::Optimizer) {
+        if oom.phase == Some(Phase::Optimizer) {
             // What the request itself is for is part of what was to come.
-            let asked = needed.saturating_sub(given.moment.counters.active);
+            let asked = needed.saturating_sub(evidence.moment.counters.active);
             need.total += need.state.saturating_sub(asked);
-        } else if phase == Some(Phase::Backward) {
+        } else if oom.phase == Some(Phase::Backward) {
             // Activations go while gradients come.
             let goes = of(Class::Activations);
             need.total += (need.gradients + need.state).saturating_sub(goes);
@@ -68,10 +75,10 @@ pub(super) fn of(given: &Given<'_>, event: EventIdx, alive: &[Alive], keepers: O
         }
         return need;
     }
-    if phase == Some(Phase::Evaluation) {
+    if oom.phase == Some(Phase::Evaluation) {
         return need;
     }
-    if let Some((peak, growth)) = foreseen(given, event) {
+    if let Some((peak, growth)) = foreseen(evidence, oom.event) {
         need.growth = growth;
         // A step that is unlike all before it cannot be foreseen.
         if (1.0 / ALIKE..=ALIKE).contains(&growth) {
@@ -83,7 +90,7 @@ pub(super) fn of(given: &Given<'_>, event: EventIdx, alive: &[Alive], keepers: O
 }
 
 /// One step's requests, by what was asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Passed {
     base: Bytes,
     peak: Bytes,
@@ -91,16 +98,16 @@ struct Passed {
 }
 
 /// The peak of the step under way, by the past step that is most like it, and how much larger than that one it is.
-fn foreseen(given: &Given<'_>, event: EventIdx) -> Option<(Bytes, f64)> {
-    let starts = &given.steps.starts;
-    let current = given.steps.under_way(event)?;
+fn foreseen(evidence: &Evidence<'_>, event: EventIdx) -> Option<(Bytes, f64)> {
+    let starts = &evidence.steps.starts;
+    let current = evidence.steps.under_way(event)?;
     let first = current.saturating_sub(COMPARED).max(1);
-    let mut passed: Vec<Passed> = vec![Passed::default(); current + 1];
+    let mut passed: Vec<Passed> = (0..=current).map(|_| Passed::default()).collect();
     let (mut active, mut turn) = (Bytes::ZERO, 0);
-    let allocations = &given.recording.program.allocations;
+    let allocations = &evidence.recording.program.allocations;
     let early = allocations.iter().filter(|allocation| allocation.born().is_none());
     active += early.map(|allocation| allocation.size).sum::<Bytes>();
-    for (at, change, id) in given.recording.program.changes() {
+    for (at, change, id) in evidence.recording.program.changes() {
         if at >= event {
             break;
         }
@@ -119,13 +126,14 @@ fn foreseen(given: &Given<'_>, event: EventIdx) -> Option<(Bytes, f64)> {
         }
         passed[turn].peak = passed[turn].peak.max(active);
     }
-    let now = passed[current].clone();
+    let (past, now) = passed.split_at(current);
+    let now = &now[0];
     let so_far: Bytes = now.sizes.iter().copied().sum();
     // Rounding and blocks that are not split come on top.
-    let counters = &given.moment.counters;
+    let counters = &evidence.moment.counters;
     let rounding = counters.active.0 as f64 / counters.requested.0.max(1) as f64;
     let mut best: Option<(f64, f64, Bytes)> = None;
-    for past in &passed[first..current] {
+    for past in &past[first..] {
         let until: Bytes = past.sizes.iter().take(now.sizes.len()).copied().sum();
         if until == Bytes::ZERO || past.sizes.len() * 2 < now.sizes.len() {
             continue;

@@ -8,8 +8,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     let beside = case.beside?;
     let others = beside.others?;
     // A limit that was set refuses whatever others hold.
-    if case.recording.setup.limit.is_some_and(|limit| {
-        limit <= case.limit && case.recording.setup.capacity.is_none_or(|card| limit < card)
+    if case.evidence.recording.setup.limit.is_some_and(|limit| {
+        limit <= case.limit && case.evidence.recording.setup.capacity.is_none_or(|card| limit < card)
     }) {
         return None;
     }
@@ -17,8 +17,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     if others < Bytes::mib(256) || case.need.total > alone || case.needed + others <= alone {
         return None;
     }
-    let sidecar = case.recording.snapshot.sidecar.as_ref()?;
-    let card = sidecar.card(case.recording.trace().device)?;
+    let sidecar = case.evidence.recording.snapshot.sidecar.as_ref()?;
+    let card = sidecar.card(case.evidence.recording.trace().device)?;
     let largest = card
         .processes
         .iter()

@@ -1,6 +1,6 @@
 //! The program caught the error and tried again, while the error still kept what the first try had made.
 
-use super::census::{lines, sum};
+use super::census::{Alive, lines, sum};
 use super::{Basis, Case, Kind, Lives, Role, Verdict};
 use crate::cause::Cause;
 use crate::oom::Oom;
@@ -15,16 +15,11 @@ pub(super) fn judge(case: &Case<'_>, ooms: &[Oom]) -> Option<Verdict> {
     if second.step != case.oom.step {
         return None;
     }
-    let allocations = &case.recording.program.allocations;
-    let began =
-        case.steps.under_way(case.oom.event).map(|turn| case.steps.starts[turn - 1]).unwrap_or_default();
-    let of_try = case.alive.iter().filter(|alive| alive.born.is_some_and(|born| born >= began));
-    let of_try: Vec<_> = of_try.collect();
-    let still = |born: oomph_trace::EventIdx| {
-        let same = allocations.iter().filter(move |one| one.born() == Some(born));
-        same.into_iter().all(|one| one.died().is_none_or(|died| died > second.event))
+    let began = case.step_began();
+    let is_left = |alive: &&Alive| {
+        alive.born.is_some_and(|born| born >= began) && alive.died.is_none_or(|died| died > second.event)
     };
-    let left: Vec<_> = of_try.iter().copied().filter(|alive| alive.born.is_some_and(still)).collect();
+    let left: Vec<&Alive> = case.alive.iter().filter(is_left).collect();
     let kept = sum(left.iter().copied());
     if kept.share_of(case.limit) < NOTABLE || kept < Bytes::mib(16) {
         return None;

@@ -4,7 +4,7 @@ use super::census::Kept;
 use super::{Case, Culprit, Lives, Role, Verdict};
 use crate::cause::Cause;
 use crate::frame::{self, Owner};
-use crate::place::Line;
+use crate::place::{self, Line};
 use oomph_trace::sidecar::Keeper;
 
 /// How many lines that led to a request are named.
@@ -25,23 +25,19 @@ impl Case<'_> {
 
     /// Whether the program's lines that led to the failure, outside of modules, led to nothing before this step.
     pub(super) fn is_new_call(&self) -> bool {
-        let outer = |stack: &[(String, u32, String)]| {
-            let own = stack.iter().filter(|(file, ..)| frame::owner(file) == Owner::User);
-            let outside = own.filter(|(_, _, function)| function != "forward" && function != "<module>");
-            outside.map(|(file, line, _)| (file.clone(), *line)).next()
+        let is_outer = |(file, _, function): &(&str, u32, &str)| {
+            frame::owner(file) == Owner::User && !matches!(*function, "forward" | "<module>")
         };
-        let Some(call) = outer(&self.frames()) else { return false };
-        let snapshot = &self.recording.snapshot;
-        let began =
-            self.steps.under_way(self.oom.event).map(|turn| self.steps.starts[turn - 1]).unwrap_or_default();
+        let Some((file, line, _)) = self.frames().into_iter().find(is_outer) else { return false };
+        let snapshot = &self.evidence.recording.snapshot;
+        let began = self.step_began();
         let mut looked_at = rustc_hash::FxHashSet::default();
-        let earlier = self.recording.trace().events[..began.index()].iter().filter_map(|event| event.stack);
+        let earlier =
+            self.evidence.recording.trace().events[..began.index()].iter().filter_map(|event| event.stack);
         let mut earlier = earlier.filter(|stack| looked_at.insert(*stack));
         !earlier.any(|stack| {
-            snapshot.stacks.frames_of(stack).iter().any(|id| {
-                let frame = snapshot.stacks.frame(*id);
-                frame.line == call.1 && snapshot.texts.get(frame.file) == call.0
-            })
+            let mut frames = place::shown(snapshot, snapshot.stacks.frames_of(stack));
+            frames.any(|(its_file, its_line, _)| its_line == line && its_file == file)
         })
     }
 
@@ -62,21 +58,24 @@ impl Case<'_> {
     /// The program's line that asked for what was refused, and those that led there.
     pub(super) fn asked(&self) -> Vec<Culprit> {
         let inner = self.place().map(|place| place.line.clone());
-        let frames = self.frames();
-        let own = frames.into_iter().filter(|(file, ..)| frame::owner(file) == Owner::User);
-        let outer = own.take(OUTER).map(|(file, line, function)| Line { file, line, function });
+        let own = self.frames().into_iter().filter(|(file, ..)| frame::owner(file) == Owner::User);
+        let outer = own.take(OUTER).map(|(file, line, function)| Line {
+            file: file.to_owned(),
+            line,
+            function: function.to_owned(),
+        });
         let asked = |line| Culprit { line, bytes: self.failed.size, role: Role::Asked, code: None };
         inner.into_iter().chain(outer).map(asked).collect()
     }
 
     /// How many steps were passed when it failed.
     pub(super) fn steps_passed(&self) -> u64 {
-        self.steps.starts.len().saturating_sub(1) as u64
+        self.evidence.steps.starts.len().saturating_sub(1) as u64
     }
 
     /// What settings would do at best: `None` where none serves the request.
     pub(super) fn best_setting(&self) -> Option<&crate::fixes::Fix> {
-        self.fixes.iter().find(|fix| fix.helps && fix.candidate.completes)
+        self.evidence.fixes.iter().find(|fix| fix.helps && fix.candidate.completes)
     }
 
     /// How long the job lives if all that was free had been usable.
@@ -128,7 +127,7 @@ impl Verdict {
 
     /// Says why it was not fragmentation, for a failure that was something else.
     pub(super) fn not_fragmentation(self, case: &Case<'_>, lives: Lives) -> Verdict {
-        let free = case.limit.saturating_sub(case.moment.counters.active);
+        let free = case.limit.saturating_sub(case.evidence.moment.counters.active);
         let why = format!(
             "had all of the {free} not in use been usable, it would have lived {}",
             match lives {

@@ -66,8 +66,9 @@ impl GpuDeath {
     pub fn helping_settings(&self) -> Option<String> {
         let devices = self.results.iter().filter_map(Explained::device).map(|result| &result.explanation);
         // Where memory grows with every step, a setting only moves the failure.
-        let fixes =
-            devices.filter(|found| found.cause == Some(Cause::Fragmentation)).flat_map(|found| &found.fixes);
+        let fixes = devices
+            .filter(|found| found.cause() == Some(Cause::Fragmentation))
+            .flat_map(|found| &found.fixes);
         let helping = fixes.filter(|fix| fix.helps && fix.candidate.completes);
         let mut settings = helping.map(|fix| fix.candidate.options.to_string());
         settings.find(|settings| !settings.is_empty())

@@ -2,7 +2,7 @@
 //! Silent where a backward pass or an optimizer ran since, and where OOM006's conditions do not hold.
 
 use super::graphs::{counted, piled_up};
-use super::{Cause, Evidence, Finding, located};
+use super::{Cause, Evidence, Finding};
 
 pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     let kept = piled_up(evidence).filter(|kept| !kept.trained)?;
@@ -13,7 +13,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
         cause: super::growth::is_cause(evidence).then_some(Cause::Leak),
         claim: format!(
             "graphs are kept in evaluation, at {}: wrap it in torch.no_grad() or torch.inference_mode()",
-            located(&kept.under)
+            kept.under
         ),
         evidence: lines,
     })

@@ -3,7 +3,7 @@
 
 use oomph_trace::Bytes;
 
-use super::{Cause, Evidence, Finding, located};
+use super::{Cause, Evidence, Finding};
 use crate::steps::Leftovers;
 
 /// Fewer results a step may be outputs that the program gathers.
@@ -20,7 +20,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(Finding {
         rule: "OOM006",
         cause: super::growth::is_cause(evidence).then_some(Cause::Leak),
-        claim: format!("graphs of past steps are kept alive; they are made at {}", located(&kept.under)),
+        claim: format!("graphs of past steps are kept alive; they are made at {}", kept.under),
         evidence: lines,
     })
 }
@@ -40,7 +40,7 @@ pub(super) fn counted(kept: &Leftovers) -> Vec<String> {
     )];
     if kept.lines.len() > 1 {
         let named = kept.lines.iter().take(NAMED);
-        lines.extend(named.map(|(place, bytes)| format!("{bytes} of them from {}", located(&place.line))));
+        lines.extend(named.map(|(place, bytes)| format!("{bytes} of them from {}", place.line)));
     }
     lines
 }

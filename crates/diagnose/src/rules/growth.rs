@@ -3,7 +3,7 @@
 //! It is the cause of a failure if it leaves no room for two more iterations even to a perfect allocator; otherwise
 //! there was room, and why it could not be used is another rule's business.
 
-use super::{Cause, Evidence, Finding, located};
+use super::{Cause, Evidence, Finding};
 use crate::steps::GrowingLine;
 
 /// How many lines are named.
@@ -19,7 +19,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Option<Finding> {
         evidence.steps.number(evidence.steps.baseline.len()),
     )];
     for GrowingLine { bytes_per_step: bytes, place } in growth.lines.iter().take(NAMED) {
-        let line = place.as_ref().map(|place| located(&place.line));
+        let line = place.as_ref().map(|place| place.line.to_string());
         let line = line.unwrap_or_else(|| "no stack recorded".to_owned());
         lines.push(format!("{bytes} a step from {line}"));
     }

@@ -31,7 +31,6 @@ use serde::Serialize;
 use crate::cause::Cause;
 use crate::fixes::Fix;
 use crate::moment::Moment;
-use crate::place::Line;
 use crate::steps::Steps;
 
 /// What the rules look at.
@@ -164,11 +163,6 @@ pub fn run(evidence: &Evidence<'_>) -> Vec<Finding> {
 fn would_have_fitted(evidence: &Evidence<'_>) -> Option<bool> {
     let failed = evidence.moment.failed?;
     Some(evidence.moment.counters.active + failed.size <= evidence.recording.ceiling()?)
-}
-
-/// A line as it is shown.
-fn located(line: &Line) -> String {
-    format!("{}:{} {}", line.file_name(), line.line, line.function)
 }
 
 /// A share of a whole as people write it.

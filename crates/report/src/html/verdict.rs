@@ -50,7 +50,7 @@ pub(super) fn causes(explanation: &Explanation) -> Markup {
             div.cause {
                 p.claim { span.name { (found.cause.name().replace('_', " ")) } ": " (found.claim) }
                 @if let Some(culprit) = found.culprits.first() {
-                    p { code { (verdict::line(culprit)) } ": " (verdict::did(culprit)) }
+                    p { code { (culprit.line.to_string()) } ": " (verdict::did(culprit)) }
                     @if let Some(code) = &culprit.code { pre.mono { (code) } }
                 }
             }

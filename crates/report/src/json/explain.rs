@@ -2,10 +2,11 @@
 
 use oomph_diagnose::advice::Advice;
 use oomph_diagnose::cause::Cause;
-use oomph_diagnose::explain::{self as found, Explanation};
+use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::fixes;
 use oomph_diagnose::judge::{Not, Verdict};
 use oomph_diagnose::moment::{self, Holder};
+use oomph_diagnose::oom::Oom;
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::place::Place;
 use oomph_diagnose::results::explain::DeviceResult;
@@ -36,7 +37,7 @@ document! {
         ooms: Vec<Failure> = found.ooms.iter().map(|oom| failure(result, oom)).collect(),
         /// The cause of the failure, where one is certain.
         #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", "other_process", null]))]
-        cause: Option<Cause> = found.cause,
+        cause: Option<Cause> = found.cause(),
         /// The causes that are ruled out.
         ruled_out: Vec<RuledOut> = ruled_out(found),
         /// The peak of what was in use.
@@ -73,7 +74,7 @@ document! {
 
     /// A request that failed. Fields that a message has too are null for failures after the first, whose state is not
     /// looked at.
-    fn failure(result: &DeviceResult, oom: &found::Oom) -> Failure with (
+    fn failure(result: &DeviceResult, oom: &Oom) -> Failure with (
         (recording, found) = (&result.recording, &result.explanation),
         state = Some(&found.moment).filter(|moment| moment.event == oom.event),
         sidecar = recording.snapshot.sidecar.as_ref(),
@@ -100,11 +101,11 @@ document! {
         other_process_bytes: Option<Bytes> = state.and(found.beside.as_ref()).and_then(|beside| beside.others),
         /// The cause.
         #[schemars(extend("enum" = ["capacity", "fragmentation", "leak", "other_process", "unknown", null]))]
-        cause: Option<Cause> = state.map(|_| found.cause.unwrap_or(Cause::Unknown)),
+        cause: Option<Cause> = state.map(|_| found.cause().unwrap_or(Cause::Unknown)),
         /// How sure that is.
         #[schemars(extend("enum" = ["high", "low", null]))]
         confidence: Option<&'static str> =
-            state.map(|_| if found.cause.is_some() && recording.is_exact() { "high" } else { "low" }),
+            state.map(|_| if found.cause().is_some() && recording.is_exact() { "high" } else { "low" }),
         /// The arithmetic, a line each.
         why: Option<Vec<String>> = state.map(|_| why(found)),
         /// What, once removed, would have let the job live on.

@@ -5,7 +5,7 @@ use oomph_diagnose::results::explain::DeviceResult;
 
 use super::report::{Colour, Report, WIDTH};
 use crate::place::located;
-use crate::verdict::{did, headline, line};
+use crate::verdict::{did, headline};
 
 /// A verdict under a traceback is no longer than this.
 const LINES: usize = 14;
@@ -56,7 +56,7 @@ fn proof(cure: &Cure) -> String {
 
 /// The line, what it did, and what it says.
 fn quote(report: &mut Report, culprit: &Culprit) {
-    report.say("Line", format!("{}: {}", line(culprit), did(culprit)));
+    report.say("Line", format!("{}: {}", culprit.line, did(culprit)));
     if let Some(code) = &culprit.code {
         let bar = format!("{:>width$} | ", culprit.line.line, width = INDENT - 3);
         let code: String = code.chars().filter(|c| !c.is_control()).take(WIDTH - bar.len()).collect();

@@ -41,7 +41,7 @@ pub(super) fn second_copy(case: &Case<'_>) -> Option<Verdict> {
         case.limit,
         arithmetic(case)
     );
-    let lives = if without <= case.limit { Lives::ForGood } else { Lives::Unknown };
+    let lives = case.lives_needing(without);
     let what = kept.map_or_else(|| "the copy".to_owned(), |kept| format!("the copy {}", named(kept)));
     Some(
         Verdict::new(Cause::Capacity, Kind::SecondCopy, claim)
@@ -61,7 +61,7 @@ pub(super) fn second_copy(case: &Case<'_>) -> Option<Verdict> {
 
 /// Gradients of past steps are there while the next step is made.
 pub(super) fn old_gradients(case: &Case<'_>) -> Option<Verdict> {
-    let turn = case.steps.under_way(case.oom.event)?;
+    let turn = case.evidence.steps.under_way(case.oom.event)?;
     let is_old = |alive: &&Alive| alive.class == Class::Gradients && alive.turn < turn;
     let old: Vec<&Alive> = case.alive.iter().filter(is_old).collect();
     let bytes = sum(old.iter().copied());
@@ -111,7 +111,7 @@ pub(super) fn second_model(case: &Case<'_>) -> Option<Verdict> {
         case.limit,
         arithmetic(case)
     );
-    let lives = if without <= case.limit { Lives::ForGood } else { Lives::Unknown };
+    let lives = case.lives_needing(without);
     Some(
         Verdict::new(Cause::Capacity, Kind::SecondCopy, claim)
             .blame(lines(of_it, Role::Made, 2))

@@ -27,7 +27,7 @@ pub(super) fn data(case: &Case<'_>) -> Option<Verdict> {
     let of_it: Vec<&Alive> = case.alive.iter().filter(|alive| alive.kept == kept).collect();
     let without = case.need.total.saturating_sub(bytes);
     let claim = format!("{bytes} of {} is held by {}; {}", case.limit, named(variable), arithmetic(case));
-    let lives = if without <= case.limit { Lives::ForGood } else { Lives::Unknown };
+    let lives = case.lives_needing(without);
     Some(
         Verdict::new(Cause::Capacity, Kind::DataOnGpu, claim)
             .blame(lines(of_it, Role::Made, 3))
@@ -45,7 +45,7 @@ pub(super) fn data(case: &Case<'_>) -> Option<Verdict> {
 /// One line outside any training made most of what there is, in many pieces that nothing names yet: a list that is
 /// being made.
 pub(super) fn unnamed_data(case: &Case<'_>) -> Option<Verdict> {
-    if case.steps.phases.trains() {
+    if case.evidence.steps.phases.trains() {
         return None;
     }
     let mut sums: BTreeMap<PlaceId, (Bytes, usize)> = BTreeMap::new();

@@ -42,7 +42,7 @@ pub(super) fn judge(case: &Case<'_>) -> Verdict {
 fn step(case: &Case<'_>) -> Verdict {
     let made: Vec<&Alive> = of_step(case);
     let grows = sum(made.iter().copied()) + case.failed.size;
-    let stays = case.moment.counters.active.saturating_sub(sum(made.iter().copied()));
+    let stays = case.evidence.moment.counters.active.saturating_sub(sum(made.iter().copied()));
     let later = case.need.total.saturating_sub(case.needed);
     let mut parts = 2;
     while parts < 1024 && stays + later + Bytes(grows.0 / parts) > case.limit {

@@ -5,7 +5,6 @@ use oomph_trace::Bytes;
 use crate::classes::Class;
 use crate::judge::census::{Alive, lines, sum};
 use crate::judge::{Case, Culprit, Role};
-use crate::phase::Phase;
 
 /// What was needed against what there is, with what was still to come.
 pub(super) fn arithmetic(case: &Case<'_>) -> String {
@@ -14,7 +13,7 @@ pub(super) fn arithmetic(case: &Case<'_>) -> String {
         if to_come > Bytes::mib(1) { format!(", and {to_come} was still to come") } else { String::new() };
     format!(
         "{} was in use and {} asked for{later}; {} is there",
-        case.moment.counters.active, case.failed.size, case.limit
+        case.evidence.moment.counters.active, case.failed.size, case.limit
     )
 }
 
@@ -23,14 +22,9 @@ pub(super) fn of_class(case: &Case<'_>, class: Class) -> Bytes {
     sum(case.alive.iter().filter(|alive| alive.class == class))
 }
 
-/// The phase of the failure.
-pub(super) fn phase(case: &Case<'_>) -> Option<Phase> {
-    case.steps.phases.phase_at(case.oom.event)
-}
-
 /// What the step under way made and is not the model's.
 pub(super) fn of_step<'a>(case: &'a Case<'_>) -> Vec<&'a Alive> {
-    let turn = case.steps.under_way(case.oom.event).unwrap_or(0);
+    let turn = case.evidence.steps.under_way(case.oom.event).unwrap_or(0);
     let fixed = |class| {
         matches!(
             class,

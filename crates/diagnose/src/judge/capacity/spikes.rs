@@ -2,7 +2,7 @@
 
 use oomph_trace::Bytes;
 
-use super::parts::{arithmetic, largest_of_step, of_step, phase};
+use super::parts::{arithmetic, largest_of_step, of_step};
 use crate::advice::Basis;
 use crate::cause::Cause;
 use crate::judge::census::{Kept, lines, sum};
@@ -37,16 +37,16 @@ pub(super) fn spike(case: &Case<'_>) -> Option<Verdict> {
     let frames = case.frames();
     let code: String = case.seen.map(|seen| seen.code.join("\n")).unwrap_or_default();
     let has = |names: &[&str]| {
-        let called = frames.iter().take(12).any(|(_, _, function)| names.iter().any(|name| function == name));
+        let called = frames.iter().take(12).any(|(_, _, function)| names.contains(function));
         called || names.iter().any(|name| code.contains(&format!("{name}(")))
     };
     let size = case.failed.size;
-    let of_step = case.moment.of_step + size;
+    let of_step = case.evidence.moment.of_step + size;
     let is_large = size.share_of(case.limit) >= 0.2 || size.0 * 3 >= of_step.0 && size >= Bytes::mib(64);
     if !is_large {
         return None;
     }
-    let half = case.moment.counters.active + Bytes(size.0 / 2);
+    let half = case.evidence.moment.counters.active + Bytes(size.0 / 2);
     let (kind, action, why) = if has(&["cross_entropy", "log_softmax", "nll_loss"]) {
         (
             Kind::Logits,
@@ -88,9 +88,9 @@ pub(super) fn without_training(case: &Case<'_>) -> Option<Verdict> {
     let bytes = sum(made.iter().copied());
     let by_graph = sum(made.iter().copied().filter(|alive| alive.kept == Kept::ByGraph));
     let records = case.seen.is_some_and(|seen| seen.grad);
-    let trains =
-        case.keepers.is_some_and(|keepers| !keepers.optimizers.is_empty()) || case.steps.phases.trains();
-    let is_forward = matches!(phase(case), None | Some(Phase::Forward));
+    let trains = case.keepers.is_some_and(|keepers| !keepers.optimizers.is_empty())
+        || case.evidence.steps.phases.trains();
+    let is_forward = matches!(case.oom.phase, None | Some(Phase::Forward));
     if !records
         || !is_forward
         || by_graph.0 * 3 < bytes.0
@@ -105,7 +105,7 @@ pub(super) fn without_training(case: &Case<'_>) -> Option<Verdict> {
         case.limit,
         arithmetic(case)
     );
-    let lives = if without <= case.limit { Lives::ForGood } else { Lives::Unknown };
+    let lives = case.lives_needing(without);
     Some(
         Verdict::new(Cause::Capacity, Kind::EvaluationGraphs, claim)
             .blame(case.asked())

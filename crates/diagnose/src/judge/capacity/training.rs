@@ -2,7 +2,7 @@
 
 use oomph_trace::Bytes;
 
-use super::parts::{arithmetic, of_class, phase};
+use super::parts::{arithmetic, of_class};
 use crate::advice::Basis;
 use crate::cause::Cause;
 use crate::classes::Class;
@@ -12,14 +12,14 @@ use crate::phase::Phase;
 
 /// It failed in the optimizer, before its state was there.
 pub(super) fn optimizer_state(case: &Case<'_>) -> Option<Verdict> {
-    let in_update = phase(case) == Some(Phase::Optimizer);
+    let in_update = case.oom.phase == Some(Phase::Optimizer);
     let keepers = case.keepers;
     let optimizer = keepers.and_then(|keepers| keepers.optimizers.iter().max_by_key(|one| one.whole));
     let whole = optimizer.map_or(Bytes::ZERO, |one| one.whole);
     let dominant = case.need.is_first
         && case.need.state.share_of(case.limit) >= 0.25
         && case.need.total.saturating_sub(case.need.state) <= case.limit;
-    if !(in_update || dominant && phase(case) == Some(Phase::Backward)) {
+    if !(in_update || dominant && case.oom.phase == Some(Phase::Backward)) {
         return None;
     }
     let name = optimizer.map_or("the optimizer", |one| one.name.as_str());
@@ -47,7 +47,7 @@ pub(super) fn optimizer_state(case: &Case<'_>) -> Option<Verdict> {
     );
     let why =
         format!("8-bit state needs a quarter: {without} of {}; the batch does not matter here", case.limit);
-    let lives = if without <= case.limit { Lives::ForGood } else { Lives::Unknown };
+    let lives = case.lives_needing(without);
     Some(
         Verdict::new(Cause::Capacity, Kind::OptimizerState, claim)
             .blame(case.asked())
