@@ -39,8 +39,8 @@ def fixtures() -> pathlib.Path:
 @pytest.fixture(scope="session")
 def wheel() -> pathlib.Path:
     """The wheel under test."""
-    wheels = list((ROOT / "target/wheels").glob("*.whl"))
-    assert len(wheels) == 1, f"make one wheel with `./x wheel`; there are {len(wheels)} in target/wheels"
+    wheels = list((ROOT / "target/tested-wheel").glob("*.whl"))
+    assert len(wheels) == 1, f"`./x test` makes one wheel; there are {len(wheels)} in target/tested-wheel"
     return wheels[0]
 
 
