@@ -40,10 +40,13 @@ def has_graph(tensor: Any) -> bool:
         return False  # A subclass may raise anything.
 
 
+# `oomph`; or `_oomph_recorder`, where `oomph run` brought the recorder along.
+_PACKAGE = __name__.partition(".")[0]
+
+
 def is_own(frame: Any) -> bool:
     """Whether a frame runs code of this package."""
-    name = str(frame.f_globals.get("__name__", ""))
-    return name == "oomph" or name.startswith("oomph.")
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == _PACKAGE
 
 
 def own_frames() -> set[int]:

@@ -1,0 +1,34 @@
+"""Who keeps storages alive, as the recorder notes it when memory runs out."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+from collections.abc import Callable
+
+import pytest
+from conftest import ROOT
+
+KEPT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from {package} import keepers
+
+def job():
+    kept = [torch.empty(1 << 20, device="cuda") for _ in range(3)]
+    found = keepers.keepers(torch)
+    print([(row["path"], row["class"]) for row in found["holders"]], [row[3] for row in found["storages"]])
+
+job()
+"""
+
+
+@pytest.mark.parametrize("package", ["oomph._recorder", "_oomph_recorder"])
+def test_the_search_does_not_find_itself(
+    package: str, phantom: str, torch: object, run_python: Callable[..., str], tmp_path: pathlib.Path
+) -> None:
+    """The recorder has two homes: the installed package, and the folder that `oomph run` brings along."""
+    shutil.copytree(ROOT / "python/oomph/_recorder", tmp_path / "_oomph_recorder")
+    said = run_python(KEPT.format(package=package), str(tmp_path), LD_PRELOAD=phantom)
+    assert said == "[('kept', 'list')] [0, 0, 0]\n"
