@@ -55,6 +55,7 @@ CURED = {
         ("best.append(m)", "best.append({{k: v.cpu() for k, v in m.state_dict().items()}}); del m"),
     ],
     "kv_generate": [("(48, 256)", "(24, 256)")],
+    "ragged": [("(4, random", "(2, random")],
 }
 
 

@@ -33,9 +33,17 @@ const RECORDER: &[&str] = &["/_oomph_recorder/", "/oomph/_recorder/", "/_oomph_p
 const LIBRARY: &[&str] =
     &["site-packages/", "dist-packages/", "/lib/python", "/torch/_", "/runpy.py", "/importlib/"];
 
-/// `<frozen importlib>`, `<string>`; a notebook's cell has such a name too, but it is the user's.
+/// How long the names are that torch.compile gives to files: a hash in base 32, behind a letter.
+const COMPILED_NAME: usize = 52;
+
+/// `<frozen importlib>`, `<string>`, and what torch.compile writes, wherever its cache lies; a notebook's cell has a name
+/// in brackets too, but it is the user's.
 fn is_generated(file: &str) -> bool {
+    let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py")).unwrap_or_default();
+    let is_hash = |name: &str| name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     file.starts_with('<') && !file.starts_with("<ipython-input")
+        || file.contains("/torchinductor_")
+        || stem.len() == COMPILED_NAME && stem.starts_with('c') && is_hash(stem)
 }
 
 #[cfg(test)]
@@ -55,6 +63,9 @@ mod tests {
             ("/usr/lib/python3.11/threading.py", Owner::Library),
             ("<frozen importlib._bootstrap>", Owner::Library),
             ("torch/_tensor.py", Owner::Library),
+            ("/tmp/torchinductor_ana/sh/cabc.py", Owner::Library),
+            ("/cache/sh/cshh3ujk52hnmjmatoffcdvtw2n3c6mxfew64zfbk54dywxteqnf.py", Owner::Library),
+            ("/jobs/cshh3ujk52hn.py", Owner::User),
             ("/run/_oomph_recorder/marks.py", Owner::Recorder),
             ("C:\\venv\\Lib\\site-packages\\oomph\\_recorder\\marks.py", Owner::Recorder),
             ("aten/src/ATen/native/Linear.cpp", Owner::Native),

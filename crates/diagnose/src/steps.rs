@@ -2,6 +2,8 @@
 
 mod leftovers;
 
+use std::ops::Range;
+
 use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx};
 use schemars::JsonSchema;
@@ -27,6 +29,9 @@ pub struct Steps {
     pub baseline: Vec<Bytes>,
     /// What grew, if anything did.
     pub growth: Option<Growth>,
+    /// What grew of that which each iteration hands to the next, and which does not live longer: a tensor that is
+    /// replaced by a longer one.
+    pub replaced: Option<Growth>,
     /// What grew, as far as it is results of forward passes.
     pub leftovers: Option<Leftovers>,
 }
@@ -120,55 +125,87 @@ pub fn find(recording: &Recording, places: &mut Places<'_>) -> Steps {
     }
     // The first steps fill caches and optimizer state, so they are left out. Before a failure any growth is of interest.
     let half = if starts.len() < 12 { 2 } else { starts.len() / 2 };
-    let (baseline, mut growth) = grown(recording, &starts, half, places);
-    if growth.is_none() && half > 2 && !recording.program.failures.is_empty() {
-        growth = grown(recording, &starts, 2, places).1;
+    let mut grown = grown(recording, &starts, half, places);
+    if grown.kept.is_none() && half > 2 && !recording.program.failures.is_empty() {
+        grown.kept = self::grown(recording, &starts, 2, places).kept;
     }
-    let leftovers = growth.as_ref().and_then(|_| leftovers::find(recording, &starts, places, &phases));
-    Steps { starts, numbers, phases, baseline, growth, leftovers }
+    let leftovers = grown.kept.as_ref().and_then(|_| leftovers::find(recording, &starts, places, &phases));
+    let Grown { baseline, kept: growth, replaced } = grown;
+    Steps { starts, numbers, phases, baseline, growth, replaced, leftovers }
 }
 
-/// What was in use at the start of each iteration, and what grew from the one of this place on.
-fn grown(
-    recording: &Recording,
-    starts: &[EventIdx],
-    settled: usize,
-    places: &mut Places<'_>,
-) -> (Vec<Bytes>, Option<Growth>) {
+/// What was in use at the start of each iteration, and what grew from the one of a given place on.
+struct Grown {
+    baseline: Vec<Bytes>,
+    /// Of what was made before the iteration that has just ended: the last batch and its results are not kept.
+    kept: Option<Growth>,
+    /// Of what the iteration that has just ended made.
+    replaced: Option<Growth>,
+}
+
+fn grown(recording: &Recording, starts: &[EventIdx], settled: usize, places: &mut Places<'_>) -> Grown {
     let last = starts.len() - 1;
     let first_after = |event: EventIdx| starts.partition_point(|start| *start <= event);
-    // What was born and what died before each start, since the one before it.
-    let mut changes = vec![(Bytes::ZERO, Bytes::ZERO); starts.len() + 1];
-    // Of that, what was made before the iteration that has just ended: the last batch and its results are not kept.
-    let mut old = vec![(Bytes::ZERO, Bytes::ZERO); starts.len() + 2];
-    // What each place had of it once it had settled, and at last.
-    let mut by_place: Vec<(Bytes, Bytes)> = Vec::new();
+    let mut all = Ledger::new(starts.len());
+    let mut kept = Ledger::new(starts.len());
+    let mut fresh = Ledger::new(starts.len());
     for (born, _, allocation) in recording.program.births() {
         let lives = first_after(born)..allocation.died().map_or(starts.len(), first_after);
         if lives.start > last {
             break;
         }
-        changes[lives.start].0 += allocation.size;
-        changes[lives.end].1 += allocation.size;
-        let place = places.of(places.stack(born)).0 as usize;
-        let aged = lives.start + 1..lives.end;
-        if aged.is_empty() {
-            continue;
-        }
-        old[aged.start].0 += allocation.size;
-        old[aged.end].1 += allocation.size;
-        by_place.resize(by_place.len().max(place + 1), Default::default());
-        if aged.contains(&settled) {
-            by_place[place].0 += allocation.size;
-        }
-        if aged.contains(&last) {
-            by_place[place].1 += allocation.size;
+        let place = places.of(places.stack(born));
+        all.note(allocation.size, lives.clone());
+        let aged = (lives.start + 1).min(lives.end)..lives.end;
+        fresh.note_at(allocation.size, lives.start..aged.start, place, [settled, last]);
+        kept.note_at(allocation.size, aged, place, [settled, last]);
+    }
+    let peak = recording.peaks.requested.bytes;
+    Grown {
+        baseline: sums(&all.changes[..starts.len()]),
+        kept: kept.growth(settled, places, peak),
+        replaced: fresh.growth(settled, places, peak),
+    }
+}
+
+/// What is there at the start of each iteration.
+struct Ledger {
+    /// What comes and what goes before each start, since the one before it.
+    changes: Vec<(Bytes, Bytes)>,
+    /// What each place has of it once it has settled, and at last.
+    by_place: Vec<(Bytes, Bytes)>,
+}
+
+impl Ledger {
+    fn new(starts: usize) -> Ledger {
+        Ledger { changes: vec![Default::default(); starts + 1], by_place: Vec::new() }
+    }
+
+    /// Counts something that is there at these starts.
+    fn note(&mut self, size: Bytes, lives: Range<usize>) {
+        if !lives.is_empty() {
+            self.changes[lives.start].0 += size;
+            self.changes[lives.end].1 += size;
         }
     }
-    let baseline = sums(&changes[..starts.len()]);
-    let kept = sums(&old[..starts.len()]);
-    let growth = growth(&kept[settled..], &by_place, places, recording.peaks.requested.bytes);
-    (baseline, growth)
+
+    /// The same, and by whom it was made, at two of the starts.
+    fn note_at(&mut self, size: Bytes, lives: Range<usize>, place: PlaceId, [settled, last]: [usize; 2]) {
+        self.note(size, lives.clone());
+        let place = place.0 as usize;
+        self.by_place.resize(self.by_place.len().max(place + 1), Default::default());
+        if lives.contains(&settled) {
+            self.by_place[place].0 += size;
+        }
+        if lives.contains(&last) {
+            self.by_place[place].1 += size;
+        }
+    }
+
+    fn growth(&self, settled: usize, places: &Places<'_>, peak: Bytes) -> Option<Growth> {
+        let there = sums(&self.changes[..self.changes.len() - 1]);
+        growth(&there[settled..], &self.by_place, places, peak)
+    }
 }
 
 /// What is there after each of the changes, by what is born and what dies with each.

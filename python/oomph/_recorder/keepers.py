@@ -18,8 +18,9 @@ _PATIENCE = 5.0
 _SMALLEST = 64 << 10
 _MOST = 20_000
 _MOST_HOLDERS = 256
-# The collector is asked where no variable leads to one part in so many of all.
+# The collector is asked where no variable leads to one part in so many of all, or to more than so many results of graphs.
 _MUCH = 10
+_MANY = 8
 # Types whose objects keep no tensor of a program by themselves: the collector shows what they refer to elsewhere.
 _PLAIN = (type, ModuleType, FunctionType)
 # The number of a layer in a path: `blocks.0`, `layers[3]`.
@@ -53,9 +54,12 @@ def keepers(torch: Any) -> dict[str, Any]:
             break
         walk.follow(root, reached)
     named = {(device, address) for device, address, *_ in found}
-    nameless = sum(size for key, (_, size) in storages.items() if key not in named)
-    is_much = nameless * _MUCH > sum(size for _, size in storages.values())
-    cycles = _in_cycles(torch) if is_much else set()
+    nameless = [entry for key, entry in storages.items() if key not in named]
+    is_much = sum(size for _, size in nameless) * _MUCH > sum(size for _, size in storages.values())
+    # A small result of a graph keeps all that the graph does.
+    are_many = sum(has_graph(tensor) for tensor, _ in nameless) > _MANY
+    nameless.clear()
+    cycles = _in_cycles(torch) if is_much or are_many else set()
     found += [(*key, size, None, has_graph(t)) for key, (t, size) in storages.items() if key not in named]
     found.sort(key=lambda entry: -entry[2])
     ranked = sorted(holders.values(), key=lambda holder: -holder.bytes)[:_MOST_HOLDERS]
@@ -79,7 +83,9 @@ def _in_cycles(torch: Any) -> set[tuple[int, int]]:
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
         gc.collect()
-        tensors = [thing for thing in gc.garbage[kept:] if issubclass(type(thing), torch.Tensor)]
+        garbage = gc.garbage[kept:]
+        # This search refers to tensors, so that the collector takes them for alive: what is garbage leads to them.
+        tensors = [thing for thing in gc.get_referents(*garbage) + garbage if issubclass(type(thing), torch.Tensor)]
         return {storage.key for storage in map(storage_of, tensors) if storage is not None}
     finally:
         gc.set_debug(debug)

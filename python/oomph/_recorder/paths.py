@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import itertools
 import os
 import sys
 import time
@@ -28,6 +29,8 @@ _ATOMS = frozenset(
 _LIBRARIES = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python")
 _CACHE = type(functools.lru_cache(len))
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque)
+# An endless iterator, which keeps all that it has passed on.
+_CYCLE = itertools.cycle
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,7 @@ class Walk:
 
     def _anchor(self, thing: Any, path: str, where: str) -> Anchor | None:
         kind = type(thing)
-        if issubclass(kind, (*_CONTAINERS, _CACHE, self._torch.nn.Module, self._torch.optim.Optimizer)):
+        if issubclass(kind, (*_CONTAINERS, _CACHE, _CYCLE, self._torch.nn.Module, self._torch.optim.Optimizer)):
             return Anchor(path, kind.__name__, where)
         return None
 
@@ -204,6 +207,9 @@ class Walk:
             yield from ((".<cache>", child) for child in gc.get_referents(thing) if child is not thing.__wrapped__)
         elif kind is functools.partial:
             yield from (("", thing.func), ("", thing.args), ("", thing.keywords))
+        elif kind.__module__ in ("builtins", "itertools") and hasattr(kind, "__next__") and kind is not GeneratorType:
+            # `zip`, `enumerate`, the iterator of a list: no attribute shows what they hold.
+            yield from (("", child) for child in gc.get_referents(thing))
         yield from self._attributes(thing)
 
     def _attributes(self, thing: Any) -> Iterator[tuple[str, Any]]:

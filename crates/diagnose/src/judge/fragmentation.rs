@@ -33,6 +33,12 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     {
         return None;
     }
+    // Where no setting serves the request, only what lies with another pool or stream could have.
+    let stranded = case.failed.stranded;
+    let elsewhere = stranded.other_pool + stranded.other_stream + stranded.refused;
+    if setting.is_none() && elsewhere < case.failed.size {
+        return None;
+    }
     let free = case.limit.saturating_sub(case.evidence.moment.counters.active);
     let (size, largest) = (case.failed.size, case.failed.stranded.largest);
     let claim = format!(
@@ -53,9 +59,17 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     }
     if let Some(fix) = setting {
         let peak = fix.candidate.peak_reserved;
-        let why = format!("the recording completes with it, in {peak} of {}", case.limit);
+        let why = if peak <= case.limit {
+            format!("the recording completes with it, in {peak} of {}", case.limit)
+        } else {
+            let times = match fix.candidate.retries {
+                1 => "once".to_owned(),
+                retries => format!("{retries} times"),
+            };
+            format!("the recording completes with it, in {}: the cache is given up {times}", case.limit)
+        };
         let action = format!("PYTORCH_CUDA_ALLOC_CONF={}", fix.candidate.options);
-        verdict = verdict.cure(action, Basis::Replayed, lives(case), why).needs(peak);
+        verdict = verdict.cure(action, Basis::Replayed, lives(case), why).needs(peak.min(case.limit));
     }
     let why = "equal requests reuse each other's blocks; what comes first shapes the segments";
     verdict = verdict.cure(
@@ -75,6 +89,10 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
 fn lives(case: &Case<'_>) -> Lives {
     match &case.evidence.steps.growth {
         Some(growth) => case.life_unfragmented(growth.per_step),
+        None if case.need.rise > Bytes::ZERO => {
+            let room = case.limit.saturating_sub(case.need.total);
+            Lives::Steps(1 + room.0 / case.need.rise.0)
+        }
         None if case.need.is_foreseen => Lives::ForGood,
         None => Lives::Unknown,
     }

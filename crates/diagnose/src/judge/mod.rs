@@ -16,8 +16,10 @@ mod words;
 mod capacity;
 mod evaluation;
 mod fragmentation;
+mod generation;
 mod growth;
 mod neighbour;
+mod replaced;
 mod retry;
 
 use oomph_engine::replay::Run;
@@ -120,8 +122,10 @@ pub(crate) fn judge(given: &Given<'_>, places: &mut Places<'_>) -> Option<Verdic
     };
     let verdict = neighbour::judge(&case)
         .or_else(|| retry::judge(&case, given.ooms))
+        .or_else(|| generation::judge(&case))
         .or_else(|| growth::judge(&case))
         .or_else(|| evaluation::graphs(&case))
+        .or_else(|| replaced::judge(&case))
         .or_else(|| fragmentation::judge(&case))
         .or_else(|| evaluation::size(&case))
         .unwrap_or_else(|| capacity::judge(&case));

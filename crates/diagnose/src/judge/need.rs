@@ -31,6 +31,8 @@ pub(super) struct Need {
     pub(super) is_foreseen: bool,
     /// How much larger this step's requests are than those of the past step that is most like it; 1 where none is.
     pub(super) growth: f64,
+    /// By how much each step needs more than the one before it; nothing where that is not so.
+    pub(super) rise: Bytes,
 }
 
 /// The need of the step in which a request failed.
@@ -78,8 +80,8 @@ pub(super) fn of(
     if oom.phase == Some(Phase::Evaluation) {
         return need;
     }
-    if let Some((peak, growth)) = foreseen(evidence, oom.event) {
-        need.growth = growth;
+    if let Some(Foreseen { peak, growth, rise }) = foreseen(evidence, oom.event) {
+        (need.growth, need.rise) = (growth, rise);
         // A step that is unlike all before it cannot be foreseen.
         if (1.0 / ALIKE..=ALIKE).contains(&growth) {
             need.total = needed.max(peak);
@@ -89,6 +91,9 @@ pub(super) fn of(
     need
 }
 
+/// So many steps that need ever more are a trend.
+const RISING: usize = 5;
+
 /// One step's requests, by what was asked for.
 #[derive(Debug, Default)]
 struct Passed {
@@ -97,8 +102,17 @@ struct Passed {
     sizes: Vec<Bytes>,
 }
 
-/// The peak of the step under way, by the past step that is most like it, and how much larger than that one it is.
-fn foreseen(evidence: &Evidence<'_>, event: EventIdx) -> Option<(Bytes, f64)> {
+/// What past steps say of the one under way.
+struct Foreseen {
+    /// Its peak, by the past step that is most like it.
+    peak: Bytes,
+    /// How much larger than that one it is.
+    growth: f64,
+    /// By how much each of them needed more than the one before it; nothing where that is not so.
+    rise: Bytes,
+}
+
+fn foreseen(evidence: &Evidence<'_>, event: EventIdx) -> Option<Foreseen> {
     let starts = &evidence.steps.starts;
     let current = evidence.steps.under_way(event)?;
     let first = current.saturating_sub(COMPARED).max(1);
@@ -146,5 +160,19 @@ fn foreseen(evidence: &Evidence<'_>, event: EventIdx) -> Option<(Bytes, f64)> {
             best = Some((unlike, growth, peak));
         }
     }
-    best.map(|(_, growth, peak)| (peak, growth))
+    let (_, growth, peak) = best?;
+    let rise = Bytes((rise(&past[first..]).0 as f64 * rounding) as u64);
+    Some(Foreseen { peak, growth, rise })
+}
+
+/// By how much the peak of each step lies above that of the one before it, where it does so in all of the last ones.
+fn rise(past: &[Passed]) -> Bytes {
+    let last = &past[past.len().saturating_sub(RISING)..];
+    let rises = last.windows(2).all(|pair| pair[1].peak > pair[0].peak);
+    match last {
+        [from, .., to] if last.len() == RISING && rises => {
+            Bytes(to.peak.saturating_sub(from.peak).0 / (RISING as u64 - 1))
+        }
+        _ => Bytes::ZERO,
+    }
 }

@@ -21,6 +21,8 @@ named! {
         ModelsKept = "models_kept",
         /// Objects that refer to each other wait for the garbage collector.
         ReferenceCycle = "reference_cycle",
+        /// A tensor is replaced by a longer one with every step.
+        GrowingTensor = "growing_tensor",
         /// Memory grows, and nothing tells who keeps it.
         Growth = "growth",
         /// Evaluation records graphs that nobody needs.
@@ -51,6 +53,8 @@ named! {
         LargeTensor = "one_large_tensor",
         /// One batch is much larger than those before it.
         OutlierBatch = "outlier_batch",
+        /// Generation keeps keys and values of every token of every sequence.
+        KvCache = "kv_cache",
         /// A step needs more than there is.
         StepTooLarge = "step_too_large",
         /// Free memory lies in pieces.
@@ -196,6 +200,17 @@ impl Verdict {
     pub(super) fn needs(mut self, bytes: Bytes) -> Verdict {
         if let Some(cure) = self.cures.last_mut() {
             cure.needs_bytes = Some(bytes);
+        }
+        self
+    }
+
+    /// What has to be done beside the last cure where it is not enough alone: then the job lives for good.
+    pub(super) fn and_also(mut self, action: &str, needs: Bytes) -> Verdict {
+        if let Some(cure) = self.cures.last_mut() {
+            cure.action = format!("{}; and also {action}", cure.action);
+            cure.why = format!("{}; with both, {needs}", cure.why);
+            cure.needs_bytes = Some(needs);
+            cure.lives = Lives::ForGood;
         }
         self
     }

@@ -27,6 +27,7 @@ pub(super) fn judge(case: &Case<'_>) -> Verdict {
         .or_else(|| training::gradients(case))
         .or_else(|| training::weights(case))
         .unwrap_or_else(|| step(case));
+    let verdict = training::with_less_state(case, verdict);
     let verdict = if case.needed <= case.limit {
         verdict.not(
             Cause::Fragmentation,

@@ -61,6 +61,25 @@ pub(super) fn optimizer_state(case: &Case<'_>) -> Option<Verdict> {
     )
 }
 
+/// Where the first cure is not enough and an optimizer with less state would make it so, says so.
+pub(super) fn with_less_state(case: &Case<'_>, verdict: Verdict) -> Verdict {
+    let needs = verdict.cures.first().and_then(|cure| cure.needs_bytes);
+    let state: Bytes =
+        case.keepers.map_or(Bytes::ZERO, |keepers| keepers.optimizers.iter().map(|one| one.whole).sum());
+    let is_sole = verdict.cures.len() == 1 && verdict.kind != Kind::OptimizerState;
+    match needs {
+        Some(needs) if is_sole && needs > case.limit => {
+            let both = needs.saturating_sub(Bytes(state.0 / 4 * 3));
+            if both > case.limit {
+                verdict
+            } else {
+                verdict.and_also("an optimizer with less state (8-bit Adam, Adafactor)", both)
+            }
+        }
+        _ => verdict,
+    }
+}
+
 /// The first backward pass: weights and gradients are most of what is needed.
 pub(super) fn gradients(case: &Case<'_>) -> Option<Verdict> {
     let weights = of_class(case, Class::Weights);
