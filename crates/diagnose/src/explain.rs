@@ -114,7 +114,15 @@ fn ooms(recording: &Recording, steps: &Steps, places: &Places<'_>) -> Vec<Oom> {
 fn place_of_failure(recording: &Recording, event: EventIdx, places: &Places<'_>) -> Option<Place> {
     let entry = &recording.trace().events[event.index()];
     let lined = |stack: Option<StackId>| stack.and_then(|stack| place::place(&recording.snapshot, stack));
-    lined(entry.stack).or_else(|| seen(recording, entry.time_us)).or_else(|| lined(places.stack(event)))
+    let own = lined(entry.stack);
+    if own.as_ref().is_some_and(Place::is_users) {
+        return own;
+    }
+    // A thread of autograd knows no line of the program; the recorder saw who waited for it.
+    seen(recording, entry.time_us)
+        .filter(|place| own.is_none() || place.is_users())
+        .or(own)
+        .or_else(|| lined(places.stack(event)))
 }
 
 /// The line of the failure that the recorder saw nearest to this time on the recording's card.

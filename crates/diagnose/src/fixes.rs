@@ -11,9 +11,13 @@ pub struct Fix {
     pub helps: bool,
 }
 
+/// A setting that drops the whole cache more often than this is no cure: each time all that is cached is asked of the
+/// driver again.
+const MANY_RETRIES: u64 = 16;
+
 /// Judges the candidates against the first, which is the recorded setting.
 ///
-/// Those that help come first. Among those that are about as good, the simpler comes first: as good is what leaves as
+/// Those that help come first, and of them those that do not drop the cache over and over. Among those that are about as good, the simpler comes first: as good is what leaves as
 /// much room after the request that failed, or without a failure what holds as little.
 pub(crate) fn rank(candidates: &[Candidate]) -> Vec<Fix> {
     let Some((recorded, others)) = candidates.split_first() else { return Vec::new() };
@@ -35,7 +39,14 @@ pub(crate) fn rank(candidates: &[Candidate]) -> Vec<Fix> {
         };
         let order =
             if close { (candidate.options.keys().len(), candidate.peak_reserved) } else { (0, worse) };
-        (!fix.helps, !close, order, candidate.retries, candidate.options.to_string())
+        (
+            !fix.helps,
+            candidate.retries > MANY_RETRIES,
+            !close,
+            order,
+            candidate.retries,
+            candidate.options.to_string(),
+        )
     });
     fixes
 }

@@ -58,6 +58,13 @@ pub struct Place {
     pub within: Option<Line>,
 }
 
+impl Place {
+    /// Whether its line is the user's.
+    pub(crate) fn is_users(&self) -> bool {
+        frame::owner(&self.line.file) == Owner::User
+    }
+}
+
 /// A place of a [`Places`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(pub u32);

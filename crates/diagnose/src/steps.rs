@@ -75,6 +75,10 @@ fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64
     let evaluation = phases.at(end).filter(|stretch| stretch.phase == Phase::Evaluation);
     let found = match evaluation {
         Some(stretch) => iterations::loops(recording, stretch.from..end),
+        // The recorder marks steps: before the first of them what recurs is layers, unless the program's own loop shows.
+        None if marked.is_empty() && recording.snapshot.sidecar.is_some() => {
+            iterations::loops(recording, EventIdx(0)..end)
+        }
         None if marked.is_empty() => iterations::starts(recording, EventIdx(0)..end),
         None if is_long || marked.len() < iterations::FEWEST => {
             // An optimizer that does not come: backward passes are the beat, or what recurs.

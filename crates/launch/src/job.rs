@@ -28,7 +28,9 @@ pub struct Job {
     pub card: Option<&'static Card>,
     /// How many events the recorder keeps.
     pub ring: u64,
-    /// What `oomph plan` needs of the process, where this is a plan.
+    /// The card that is not there, where the program runs on one.
+    pub phantom: Option<&'static Card>,
+    /// What `oomph plan` needs of the process, where this is a plan or runs as one.
     pub plan: Option<PlanRequest>,
 }
 
@@ -37,6 +39,9 @@ pub struct Job {
 pub struct PlanRequest {
     /// Optimizer steps after which it ends; `None`: when the peak stands still.
     pub steps: Option<u64>,
+    /// Whether it ends only when the program does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub to_the_end: bool,
     /// The change that is tried, if any; written as `{"fused": true}`.
     #[serde(rename = "changes", serialize_with = "as_switch")]
     pub change: Option<&'static str>,

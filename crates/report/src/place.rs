@@ -8,7 +8,9 @@ use oomph_diagnose::place::Place;
 pub(crate) fn located(place: &Place) -> String {
     let own = place.line.to_string();
     match &place.within {
-        Some(inner) if own.len() < 34 => format!("{own}, in {}:{}", inner.file_name(), inner.line),
+        Some(inner) if own.len() < 34 && inner.file_name().len() < 40 => {
+            format!("{own}, in {}:{}", inner.file_name(), inner.line)
+        }
         _ => own,
     }
 }

@@ -28,6 +28,7 @@ class PlanRun:
         self, config: dict[str, Any], flush: Callable[[], None], stack_of: Callable[[FrameType | None], Stack]
     ) -> None:
         self._steps = config.get("steps")
+        self._is_whole = bool(config.get("to_the_end"))
         self._longest_s = float(config.get("seconds") or LONGEST_S)
         self._flush = flush
         self._torch: Any = None
@@ -79,6 +80,8 @@ class PlanRun:
 
     def at_step(self, step: int) -> None:
         """The optimizer has made its `step`-th step."""
+        if self._is_whole:
+            return
         stats = self._torch.cuda.memory_stats()
         peaks = tuple(int(stats.get(name, 0)) for name in _PEAKS)
         self._quiet = self._quiet + 1 if peaks == self._peaks else 0

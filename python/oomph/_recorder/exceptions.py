@@ -44,6 +44,15 @@ def main_frame() -> FrameType | None:
     return sys._current_frames().get(threading.main_thread().ident or 0)
 
 
+def frames_of_request(frame: FrameType | None) -> list[dict[str, Any]]:
+    """The stack of whoever asks for memory. A thread of autograd knows compiled code and hooks at most: the lines of the
+    main thread, which waits for it, follow."""
+    import threading
+
+    own = frames(frame)
+    return own if threading.current_thread() is threading.main_thread() else own + frames(main_frame())
+
+
 def chain(error: BaseException) -> Iterator[BaseException]:
     """The error, and all that it was raised from, was raised while handling, or gathers; each once."""
     seen: set[int] = set()

@@ -23,6 +23,9 @@ _MUCH = 10
 _MANY = 8
 # Types whose objects keep no tensor of a program by themselves: the collector shows what they refer to elsewhere.
 _PLAIN = (type, ModuleType, FunctionType)
+# So many graphs of a variable are looked at, each up to so many operations.
+_GRAPHS = 4
+_OPERATIONS = 20_000
 # The number of a layer in a path: `blocks.0`, `layers[3]`.
 _NUMBER = re.compile(r"(\.|\[)\d+(?=[.\]]|$)")
 
@@ -99,17 +102,33 @@ class _Holder:
         self.bytes = 0
         self._largest = 0
         self._shape = ""
+        self._graph = 0
+        self._graphs = 0
 
     def add(self, tensor: Any, size: int) -> None:
         self.bytes += size
         if size > self._largest:
             self._largest = size
             self._shape = f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+        if self._graphs < _GRAPHS and has_graph(tensor):
+            self._graphs += 1
+            self._graph = max(self._graph, _operations(tensor))
 
-    def row(self) -> dict[str, str]:
+    def row(self) -> dict[str, Any]:
         anchor = self.anchor
         place = anchor.where.removeprefix(" in ")
-        return {"path": self.path, "class": anchor.kind, "place": place, "shape": self._shape}
+        return {"path": self.path, "class": anchor.kind, "place": place, "shape": self._shape, "graph": self._graph}
+
+
+def _operations(tensor: Any) -> int:
+    """How many operations the graph of a tensor has, up to a bound."""
+    waiting, seen = [tensor.grad_fn], {tensor.grad_fn}
+    while waiting and len(seen) < _OPERATIONS:
+        for earlier, _ in waiting.pop().next_functions:
+            if earlier is not None and earlier not in seen:
+                seen.add(earlier)
+                waiting.append(earlier)
+    return len(seen)
 
 
 def _referred(tensors: list[Any]) -> set[int]:

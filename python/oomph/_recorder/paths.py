@@ -29,6 +29,8 @@ _ATOMS = frozenset(
 _LIBRARIES = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python")
 _CACHE = type(functools.lru_cache(len))
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque)
+# What stands before the name of a variable that a function has from the one around it.
+_CLOSED = ".<closure>."
 # An endless iterator, which keeps all that it has passed on.
 _CYCLE = itertools.cycle
 
@@ -165,12 +167,19 @@ class Walk:
             if depth < _DEPTH:
                 is_module = issubclass(type(thing), self._torch.nn.Module)
                 for step, child in self._children(thing):
+                    if step.startswith(_CLOSED):
+                        # A variable of the function around: people know it by its name.
+                        waiting.append((child, step.removeprefix(_CLOSED), None, depth + 1))
+                        continue
                     # What a module collects beside its parameters has a name of its own.
                     collects = is_module and issubclass(type(child), _CONTAINERS)
                     waiting.append((child, path + step, None if collects else anchor, depth + 1))
 
     def _anchor(self, thing: Any, path: str, where: str) -> Anchor | None:
         kind = type(thing)
+        if path.endswith("_hooks"):
+            # A module's list of hooks: what they collect has a name of its own.
+            return None
         if issubclass(kind, (*_CONTAINERS, _CACHE, _CYCLE, self._torch.nn.Module, self._torch.optim.Optimizer)):
             return Anchor(path, kind.__name__, where)
         return None
@@ -188,7 +197,7 @@ class Walk:
             yield from (("{…}", child) for child in list(thing))
         elif kind is FunctionType:
             free = zip(thing.__code__.co_freevars, thing.__closure__ or ())
-            yield from ((f".<closure>.{name}", cell) for name, cell in free)
+            yield from ((_CLOSED + name, cell) for name, cell in free)
             yield "", thing.__defaults__
             yield "", thing.__kwdefaults__
         elif kind is CellType:

@@ -154,7 +154,7 @@ class Recorder:
         if not self.is_recording:
             return
         try:
-            frames = exceptions.frames(sys._getframe().f_back) or exceptions.frames(exceptions.main_frame())
+            frames = exceptions.frames_of_request(sys._getframe().f_back)
             self.ooms.append(
                 {
                     "time_us": now(),

@@ -23,6 +23,9 @@ pub(crate) struct Run {
     /// Run as on this card, such as T4 or A100-80
     #[arg(long, value_name = "NAME", conflicts_with = "limit", help_heading = "Memory")]
     pub(crate) gpu: Option<String>,
+    /// Run on a card that is not there: no GPU is needed, memory is as on the card (H200, or --gpu), results are not
+    #[arg(long, conflicts_with_all = ["no_record", "retry"], help_heading = "Memory")]
+    pub(crate) phantom: bool,
     /// After running out of memory, run once more with the setting that replay showed to help
     #[arg(long, value_parser = BoolishValueParser::new(), num_args = 0..=1, require_equals = true,
         default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Memory")]

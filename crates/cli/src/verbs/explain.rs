@@ -36,6 +36,6 @@ fn sources(files: &[PathBuf]) -> Vec<PathBuf> {
     if !files.is_empty() {
         return files.to_vec();
     }
-    let last = if io::stdin().is_terminal() { run_folder::last_run() } else { None };
+    let last = if output::is_piped_into() { None } else { run_folder::last_run() };
     vec![last.unwrap_or_else(|| PathBuf::from("-"))]
 }

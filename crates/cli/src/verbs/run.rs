@@ -8,7 +8,8 @@ use oomph_diagnose::results::run::{RunEnd, RunResult};
 use oomph_launch::child::{Ended, Outcome, Signals};
 use oomph_launch::configuration::{Configuration, ConfigurationError};
 use oomph_launch::folder::RunFolder;
-use oomph_launch::job::{Job, RING};
+use oomph_launch::job::{Job, PlanRequest, RING};
+use oomph_launch::plan::{cards, phantom};
 use oomph_launch::pressure::Pressure;
 use oomph_launch::program::{Missing, Program};
 use oomph_launch::settings::{Settings, in_force};
@@ -20,6 +21,9 @@ use oomph_trace::cards::card_named;
 
 use crate::args::{Common, Run};
 use crate::output;
+
+/// The card that is not there, where none is named.
+const PHANTOM: &str = "H200";
 
 /// oomph itself failed before the child ran.
 const OURS: u8 = 125;
@@ -75,7 +79,12 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
 
 /// One run, about which nothing is said.
 fn once(signals: &mut Signals, job: &Job, folder: Option<&RunFolder>, had: &str) -> Result<Outcome, Refusal> {
-    signals.run(&mut command::of(job, folder, had)).map_err(|error| cannot_start(job, &error))
+    let mut command = command::of(job, folder, had);
+    if let Some((card, folder)) = job.phantom.zip(folder) {
+        let library = phantom::find(None, &folder.hook).map_err(|error| Refusal(OURS, error.to_string()))?;
+        command.envs(phantom::variables(&library, &cards::phantom(card)));
+    }
+    signals.run(&mut command).map_err(|error| cannot_start(job, &error))
 }
 
 /// One run, and what is found of it; `None` where it could not be recorded.
@@ -160,6 +169,14 @@ fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refu
     let settings = Settings::checked(&configuration.set, had).map_err(|error| Refusal::usage(&error))?;
     let card =
         configuration.gpu.as_deref().map(card_named).transpose().map_err(|error| Refusal::usage(&error))?;
+    let phantom = if args.phantom {
+        Some(match card {
+            Some(card) => card,
+            None => card_named(PHANTOM).map_err(|error| Refusal::usage(&error))?,
+        })
+    } else {
+        None
+    };
     let program = Program::find(&target, rest, configuration.python.as_deref())
         .map_err(|error: Missing| Refusal(error.exit_code(), error.to_string()))?;
     Ok(Job {
@@ -167,9 +184,10 @@ fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refu
         settings,
         frameworks: configuration.frameworks(),
         limit: configuration.limit,
-        card,
+        card: card.filter(|_| phantom.is_none()),
         ring: configuration.ring.unwrap_or(RING),
-        plan: None,
+        phantom,
+        plan: phantom.map(|_| PlanRequest { steps: None, to_the_end: true, change: None }),
     })
 }
 

@@ -41,7 +41,7 @@ impl Case<'_> {
         })
     }
 
-    /// The variable with the most results of graphs.
+    /// The variable with the most results of graphs; where none has several, the one with the largest graph.
     pub(super) fn keeper_of_graphs(&self) -> Option<&Keeper> {
         let keepers = self.keepers?;
         let mut counts = vec![0usize; keepers.holders.len()];
@@ -50,9 +50,15 @@ impl Case<'_> {
                 *count += 1;
             }
         }
-        let (most, at) =
-            counts.into_iter().zip(0..).max_by_key(|(count, at)| (*count, std::cmp::Reverse(*at)))?;
-        keepers.holders.get::<usize>(at).filter(|_| most > 1)
+        let most = counts.iter().copied().max()?;
+        let largest = keepers.holders.iter().map(|holder| holder.graph).max()?;
+        let at = if most > 1 {
+            counts.iter().position(|count| *count == most)
+        } else {
+            // One result that keeps the graphs of all steps: `total = total + loss`.
+            keepers.holders.iter().position(|holder| holder.graph == largest).filter(|_| largest > 0)
+        };
+        keepers.holders.get(at?)
     }
 
     /// The program's line that asked for what was refused, and those that led there.

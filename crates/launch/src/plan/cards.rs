@@ -24,17 +24,22 @@ pub fn with_memory(total: Bytes, capability: Option<(u8, u8)>) -> Card {
     }
 }
 
-/// A card as the phantom is told of it. Memory is handed out without end, so that the peak is seen even where it does
-/// not fit; what the program is told is the card's own.
+/// A card as the phantom is told of it, which runs out as the card does.
 pub fn phantom(card: &Card) -> PhantomCard {
     PhantomCard {
         name: card.name.to_string(),
         total: card.total,
         context: CONTEXT,
-        capacity: Some(Bytes(1 << 43)),
+        capacity: None,
         capability: card.capability,
         multiprocessors: card.multiprocessors,
     }
+}
+
+/// The same with memory that is handed out without end, so that the peak is seen even where it does not fit; what the
+/// program is told is the card's own.
+pub fn endless_phantom(card: &Card) -> PhantomCard {
+    PhantomCard { capacity: Some(Bytes(1 << 43)), ..phantom(card) }
 }
 
 /// Cards that are answered for by one run of the program, on the first of them or on one that stands for them.

@@ -4,10 +4,8 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use oomph_trace::cards::Card;
-use oomph_trace::phantom;
+use oomph_trace::phantom::{self, PhantomCard};
 
-use super::cards;
 use crate::hook;
 
 /// Its name.
@@ -47,7 +45,7 @@ fn installed() -> Vec<PathBuf> {
 }
 
 /// What a process needs to see this card instead of a real one.
-pub fn variables(library: &Path, card: &Card) -> Vec<(&'static str, OsString)> {
+pub fn variables(library: &Path, card: &PhantomCard) -> Vec<(&'static str, OsString)> {
     let mut preload = OsString::from(library);
     if let Some(had) = env::var_os("LD_PRELOAD").filter(|had| !had.is_empty()) {
         preload.push(":");
@@ -55,7 +53,7 @@ pub fn variables(library: &Path, card: &Card) -> Vec<(&'static str, OsString)> {
     }
     vec![
         ("LD_PRELOAD", preload),
-        (phantom::VARIABLE, cards::phantom(card).to_string().into()),
+        (phantom::VARIABLE, card.to_string().into()),
         // One card, whatever the machine has and the shell hides.
         ("CUDA_VISIBLE_DEVICES", "0".into()),
     ]

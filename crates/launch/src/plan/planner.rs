@@ -224,7 +224,8 @@ impl Planner<'_> {
 
     /// A run with one change.
     fn changed(&self, change: Change, group: &Group) -> io::Result<Trial> {
-        let plan = Some(PlanRequest { steps: self.request.steps, change: Some(change.key) });
+        let plan =
+            Some(PlanRequest { steps: self.request.steps, to_the_end: false, change: Some(change.key) });
         self.once(&Job { plan, ..self.job.clone() }, change.key, &group.seen_on)
     }
 
@@ -274,7 +275,8 @@ fn job(request: &Request) -> Result<Job, RequestError> {
         limit: None,
         card: None,
         ring: RING,
-        plan: Some(PlanRequest { steps: request.steps, change: None }),
+        phantom: None,
+        plan: Some(PlanRequest { steps: request.steps, to_the_end: false, change: None }),
         program,
     })
 }

@@ -16,7 +16,7 @@ use oomph_trace::cards::Card;
 use oomph_trace::sidecar::{MarkKind, PlanNotes, Stop};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::phantom;
+use super::{cards, phantom};
 use crate::folder::RunFolder;
 use crate::job::Job;
 use crate::{command, settings};
@@ -65,7 +65,7 @@ impl Stage {
     /// Runs the script once.
     pub fn run(&self, job: &Job, folder: &RunFolder, card: &Card, prints: Prints) -> io::Result<Trial> {
         let mut command = command::of(job, Some(folder), &settings::in_force());
-        command.envs(phantom::variables(&self.library, card)).stdin(Stdio::null());
+        command.envs(phantom::variables(&self.library, &cards::endless_phantom(card))).stdin(Stdio::null());
         match prints {
             Prints::ToUser => {
                 command.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));

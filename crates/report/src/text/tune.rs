@@ -13,7 +13,14 @@ const SHOWN: usize = 12;
 /// The whole report. `all`: every row rather than the best dozen.
 pub fn render(result: &TuneResult, all: bool, colour: Colour) -> String {
     let title = match result.best.map(|best| &result.candidates[best]) {
-        Some(best) => colour.good(&format!("{} is best", settings::named(&best.options, "defaults"))),
+        Some(best) if best.completes || result.limit.is_none() => {
+            colour.good(&format!("{} is best", settings::named(&best.options, "defaults")))
+        }
+        Some(best) => {
+            let (least, limit) =
+                (settings::named(&best.options, "defaults"), known(result.limit, "the limit"));
+            colour.bad(&format!("no setting fits {limit}: the job needs less memory; {least} comes nearest"))
+        }
         None if result.candidates[0].completes => "no setting does better than the recorded one".to_owned(),
         None => colour.bad("no allocator setting helps: the job needs less memory or a larger card"),
     };
@@ -87,6 +94,8 @@ fn explain_best(report: &mut Report, result: &TuneResult) {
         why.push_str("; under the limit it completes, which the recorded run did not");
     }
     report.say("Why", why);
-    report.say("Do", settings::command(&best.options));
+    if best.completes || result.limit.is_none() {
+        report.say("Do", settings::command(&best.options));
+    }
     report.say_all(risks(&best.options).into_iter().map(|risk| ("Mind", risk)));
 }

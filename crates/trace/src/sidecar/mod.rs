@@ -241,6 +241,8 @@ dicts! {
         place: String = String::new(),
         /// The shape and type of the largest tensor under it.
         shape: String = String::new(),
+        /// The largest graph that a tensor under it keeps, in operations; counted up to a bound.
+        graph: u64 = 0,
     }
 
     /// One line of a stack that the recorder walked itself.

@@ -12,6 +12,7 @@ use oomph_trace::Bytes;
 use super::census::{Alive, Kept, lines, sum};
 use super::{Basis, Case, Kind, Lives, Role, Verdict};
 use crate::cause::Cause;
+use crate::phase::Phase;
 use parts::{arithmetic, of_step};
 
 pub(super) fn judge(case: &Case<'_>) -> Verdict {
@@ -55,14 +56,18 @@ fn step(case: &Case<'_>) -> Verdict {
     let share = if parts == 2 { "half".to_owned() } else { format!("a {parts}th of") };
     let claim =
         format!("the step is too large: it made {} itself; {}", sum(made.iter().copied()), arithmetic(case));
+    // Of a forward pass that was not finished, and that no step before it shows, nobody knows the rest.
+    let is_cut = !case.need.is_foreseen && matches!(case.oom.phase, None | Some(Phase::Forward));
+    let more =
+        if is_cut { "; the pass was not finished, `oomph plan` finds the batch that fits" } else { "" };
     let verdict = Verdict::new(Cause::Capacity, Kind::StepTooLarge, claim)
         .blame(case.asked())
         .blame(lines(made.iter().copied(), Role::Made, 3))
         .cure(
             format!("{share} the micro-batch and {parts} times the accumulation, the same effective batch"),
             Basis::Computed,
-            if fits { Lives::ForGood } else { Lives::Unknown },
-            format!("{grows} grows with the batch, {} does not", stays + later),
+            if fits && !is_cut { Lives::ForGood } else { Lives::Unknown },
+            format!("{grows} grows with the batch, {} does not{more}", stays + later),
         )
         .needs(needs);
     verdict.cure(
