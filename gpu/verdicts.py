@@ -46,7 +46,10 @@ CURED = {
     "too_big_batch": [("range(3): F.cross", "range(3 * 256 // {batch}): F.cross"), ("256, 3, 224", "{batch}, 3, 224"), ("zeros(256", "zeros({batch}")],
     "validation_no_grad": [("m.eval(); outs", "m.eval(); torch.set_grad_enabled(False); outs")],
     "other_process": [("130*2**30", "1*2**30")],
-    "checkpoint_loading": [("map_location=D", 'map_location="cpu"')],
+    "checkpoint_loading": [
+        ("map_location=D", 'map_location="cpu"'),
+        ("m.load_state_dict(sd); o = torch.optim.AdamW(", "m.load_state_dict(sd); o = torch.optim.Adafactor("),
+    ],
     "attention_n2": [
         ("a = (q @ q.transpose(-1, -2)).softmax(-1); (a @ q)", "a = F.scaled_dot_product_attention(q, q, q); a"),
     ],

@@ -1,8 +1,9 @@
 """When the allocator's events carry Python stacks.
 
 A stack costs 1 to 4 microseconds, most of what recording costs: up to 6% of a step that is bound by the CPU. So they
-are taken where they are needed: in the first steps, in every eighth after that, in all of them while memory is tight,
-and in evaluation, where no step comes. A program without optimizer steps has stacks throughout.
+are taken where they are needed: in the first steps, in every eighth after that (more seldom where a step asks for very
+much), in all of them while memory is tight, and in evaluation, where no step comes. A program without optimizer steps
+has stacks throughout.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from .cuda import own_recording
 RING = 300_000
 FIRST = 4
 EVERY = 8
+# A step that asks more often than this is so seldom recorded with stacks that they cost as little as elsewhere.
+MANY = 10_000
+EVERY_OF_MANY = 64
 # The share of its limit from which memory counts as tight.
 TIGHT = 0.75
 
@@ -31,6 +35,7 @@ class Stacks:
         # All of them, where every step may matter and none has to be fast.
         self._has_all = has_all
         self._retries = 0
+        self._asked = 0
         self._is_ours = True
         self.spans: list[tuple[int, int | None]] = []
 
@@ -65,10 +70,12 @@ class Stacks:
 
     def at_step(self, step: int, device: int, limit: int) -> None:
         """A step begins. Its device and what that may hold decide whether memory is tight."""
-        self._set(self._has_all or step < FIRST or step % EVERY == 0 or self._is_tight(device, limit))
-
-    def _is_tight(self, device: int, limit: int) -> bool:
         stats = self._torch._C._cuda_memoryStats(device)
+        before, self._asked = self._asked, int(stats["allocation"]["all"]["allocated"])
+        every = EVERY if self._asked - before < MANY else EVERY_OF_MANY
+        self._set(self._has_all or step < FIRST or step % every == 0 or self._is_tight(stats, limit))
+
+    def _is_tight(self, stats: dict[str, Any], limit: int) -> bool:
         had, self._retries = self._retries, stats["num_alloc_retries"]
         held: int = stats["reserved_bytes"]["all"]["current"]
         return held > TIGHT * limit or self._retries > had

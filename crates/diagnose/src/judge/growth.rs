@@ -16,6 +16,8 @@ use crate::phase::Phase;
 const FAR: u64 = 3;
 /// From this share of all there is on, much lies in pieces.
 const IN_PIECES: f64 = 0.08;
+/// Growth over fewer steps may be a collection that is soon complete.
+const YOUNG: usize = 24;
 /// What is kept stems from at least so many iterations.
 const FEWEST: usize = 3;
 
@@ -30,16 +32,19 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     if bytes < Bytes::mib(1) || lives_on && case.needed <= case.limit || bytes.share_of(case.limit) < 0.05 {
         return None;
     }
-    // What is kept is the smaller part, and what lies in pieces would have served: growth is not what ends it now.
-    let room = case.limit.saturating_sub(case.needed);
-    let in_pieces =
-        case.needed <= case.limit && room.share_of(case.limit) >= IN_PIECES && case.best_setting().is_some();
-    if in_pieces && bytes.share_of(case.limit) < 0.5 {
-        return None;
-    }
     // One or two iterations that keep something are no growth.
     let from = kept.iter().map(|alive| alive.turn).collect::<BTreeSet<_>>().len();
     if from < FEWEST {
+        return None;
+    }
+    // What is kept is the smaller part, and what lies in pieces would have served for as long again, or the growth is too
+    // young to tell whether it goes on: it is not what ends it now.
+    let room = case.limit.saturating_sub(case.needed);
+    let in_pieces =
+        case.needed <= case.limit && room.share_of(case.limit) >= IN_PIECES && case.best_setting().is_some();
+    let passed = case.steps_passed();
+    let as_long = from < YOUNG || matches!(unfragmented, Lives::Steps(steps) if steps >= passed);
+    if in_pieces && as_long && bytes.share_of(case.limit) < 0.5 {
         return None;
     }
     let without = case.needed.saturating_sub(bytes);

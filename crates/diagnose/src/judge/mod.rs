@@ -29,6 +29,7 @@ use oomph_trace::{Bytes, EventIdx};
 
 use crate::card::RestOfCard;
 use crate::classes::Classes;
+use crate::frame::{self, Owner};
 use crate::moment::Failure;
 use crate::oom::{self, Oom};
 use crate::place::{self, Place, Places};
@@ -70,6 +71,14 @@ impl Case<'_> {
             Some(stack) => place::shown(snapshot, snapshot.stacks.frames_of(stack)).collect(),
             None => place::shown_seen(self.seen.map_or(&[][..], |seen| &seen.frames)).collect(),
         }
+    }
+
+    /// What the program's innermost line says that led to the failure; empty where nobody saw it.
+    fn asking_code(&self) -> &str {
+        let Some(seen) = self.seen else { return "" };
+        let lines = seen.frames.iter().zip(&seen.code);
+        let mut own = lines.filter(|(frame, _)| frame::owner(&frame.file) == Owner::User);
+        own.next().map_or("", |(_, code)| code)
     }
 
     /// Where the step under way began; the beginning where no steps are known.

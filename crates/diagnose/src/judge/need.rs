@@ -80,12 +80,13 @@ pub(super) fn of(
     if oom.phase == Some(Phase::Evaluation) {
         return need;
     }
-    if let Some(Foreseen { peak, growth, rise }) = foreseen(evidence, oom.event) {
+    if let Some(Foreseen { peak, growth, rise, alike }) = foreseen(evidence, oom.event) {
         (need.growth, need.rise) = (growth, rise);
-        // A step that is unlike all before it cannot be foreseen.
-        if (1.0 / ALIKE..=ALIKE).contains(&growth) {
+        // A step that is unlike all before it cannot be foreseen; one that is like a single one may be so by chance.
+        need.is_foreseen = alike > 1;
+        // One that is larger than all before it needs as much more than they did.
+        if alike > 0 || growth > 1.0 {
             need.total = needed.max(peak);
-            need.is_foreseen = true;
         }
     }
     need
@@ -110,12 +111,15 @@ struct Foreseen {
     growth: f64,
     /// By how much each of them needed more than the one before it; nothing where that is not so.
     rise: Bytes,
+    /// How many of them are like it.
+    alike: usize,
 }
 
 fn foreseen(evidence: &Evidence<'_>, event: EventIdx) -> Option<Foreseen> {
     let starts = &evidence.steps.starts;
     let current = evidence.steps.under_way(event)?;
-    let first = current.saturating_sub(COMPARED).max(1);
+    // The first step is like no other: it may begin with the making of the model, and makes the optimizer's state.
+    let first = current.saturating_sub(COMPARED).max(2).min(current);
     let mut passed: Vec<Passed> = (0..=current).map(|_| Passed::default()).collect();
     let (mut active, mut turn) = (Bytes::ZERO, 0);
     let allocations = &evidence.recording.program.allocations;
@@ -147,6 +151,7 @@ fn foreseen(evidence: &Evidence<'_>, event: EventIdx) -> Option<Foreseen> {
     let counters = &evidence.moment.counters;
     let rounding = counters.active.0 as f64 / counters.requested.0.max(1) as f64;
     let mut best: Option<(f64, f64, Bytes)> = None;
+    let mut alike = 0;
     for past in &past[first..] {
         let until: Bytes = past.sizes.iter().take(now.sizes.len()).copied().sum();
         if until == Bytes::ZERO || past.sizes.len() * 2 < now.sizes.len() {
@@ -156,13 +161,14 @@ fn foreseen(evidence: &Evidence<'_>, event: EventIdx) -> Option<Foreseen> {
         let above = past.peak.saturating_sub(past.base).0 as f64;
         let peak = Bytes(((now.base.0 as f64 + growth * above) * rounding) as u64);
         let unlike = growth.max(f64::MIN_POSITIVE).ln().abs();
+        alike += usize::from((1.0 / ALIKE..=ALIKE).contains(&growth));
         if best.is_none_or(|(least, ..)| unlike < least) {
             best = Some((unlike, growth, peak));
         }
     }
     let (_, growth, peak) = best?;
     let rise = Bytes((rise(&past[first..]).0 as f64 * rounding) as u64);
-    Some(Foreseen { peak, growth, rise })
+    Some(Foreseen { peak, growth, rise, alike })
 }
 
 /// By how much the peak of each step lies above that of the one before it, where it does so in all of the last ones.

@@ -51,6 +51,8 @@ named! {
         Gathered = "gathered_at_once",
         /// One tensor is larger than all else.
         LargeTensor = "one_large_tensor",
+        /// The graph of the step before is alive while the next one is made.
+        PreviousGraph = "previous_step_alive",
         /// One batch is much larger than those before it.
         OutlierBatch = "outlier_batch",
         /// Generation keeps keys and values of every token of every sequence.

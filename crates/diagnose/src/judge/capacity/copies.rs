@@ -125,3 +125,42 @@ pub(super) fn second_model(case: &Case<'_>) -> Option<Verdict> {
             .needs(without),
     )
 }
+
+/// What the step before made for its backward pass is alive while the next forward pass is made.
+pub(super) fn previous_graph(case: &Case<'_>) -> Option<Verdict> {
+    let turn = case.evidence.steps.under_way(case.oom.event)?;
+    let fixed = |class| {
+        matches!(
+            class,
+            Class::Weights | Class::Gradients | Class::Optimizer | Class::Buffers | Class::Workspaces
+        )
+    };
+    let is_old = |alive: &&Alive| {
+        alive.turn > 0 && alive.turn + 1 == turn && alive.kept == Kept::ByGraph && !fixed(alive.class)
+    };
+    let old: Vec<&Alive> = case.alive.iter().filter(is_old).collect();
+    let bytes = sum(old.iter().copied());
+    let without = case.needed.saturating_sub(bytes);
+    if !case.evidence.steps.phases.trains() || bytes.share_of(case.limit) < 0.2 || without > case.limit {
+        return None;
+    }
+    let kept =
+        case.keeper_of_graphs().map_or_else(String::new, |keeper| format!(", kept by {}", named(keeper)));
+    let claim = format!(
+        "the graph of the step before is still alive: {bytes} of {}{kept}; {}",
+        case.limit,
+        arithmetic(case)
+    );
+    Some(
+        Verdict::new(Cause::Capacity, Kind::PreviousGraph, claim)
+            .blame(lines(old, Role::Made, 3))
+            .blame(case.asked())
+            .cure(
+                "let go of the last step's results before the next forward pass: `del` them, and call backward() once, on the sum of the losses, without retain_graph=True",
+                Basis::Computed,
+                Lives::ForGood,
+                format!("without it {without} of {} would have been needed", case.limit),
+            )
+            .needs(without),
+    )
+}

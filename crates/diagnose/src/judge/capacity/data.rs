@@ -25,6 +25,10 @@ pub(super) fn data(case: &Case<'_>) -> Option<Verdict> {
     };
     let variable = case.variable(kept)?;
     let of_it: Vec<&Alive> = case.alive.iter().filter(|alive| alive.kept == kept).collect();
+    // What a graph made is a result, not data.
+    if sum(of_it.iter().copied().filter(|alive| alive.is_plain)).0 * 2 < bytes.0 {
+        return None;
+    }
     let without = case.need.total.saturating_sub(bytes);
     let claim = format!("{bytes} of {} is held by {}; {}", case.limit, named(variable), arithmetic(case));
     let lives = case.lives_needing(without);
@@ -42,8 +46,8 @@ pub(super) fn data(case: &Case<'_>) -> Option<Verdict> {
     )
 }
 
-/// One line outside any training made most of what there is, in many pieces that nothing names yet: a list that is
-/// being made.
+/// One line outside any training made most of what there is, in pieces that nothing names yet: a list that is being made,
+/// or data set after data set.
 pub(super) fn unnamed_data(case: &Case<'_>) -> Option<Verdict> {
     if case.evidence.steps.phases.trains() {
         return None;
@@ -54,7 +58,12 @@ pub(super) fn unnamed_data(case: &Case<'_>) -> Option<Verdict> {
         *entry = (entry.0 + alive.bytes, entry.1 + 1);
     }
     let (line, (bytes, count)) = sums.into_iter().max_by_key(|(_, (bytes, _))| *bytes)?;
-    if bytes.share_of(case.limit) < 0.6 || count < 8 || !case.seen.is_some_and(|seen| seen.grad) {
+    let asks_again =
+        case.alive.iter().any(|alive| alive.line == line && alive.place.as_ref() == case.place());
+    if bytes.share_of(case.limit) < 0.6
+        || count < 8 && !asks_again
+        || !case.seen.is_some_and(|seen| seen.grad)
+    {
         return None;
     }
     let of_it = case.alive.iter().filter(|alive| alive.line == line);

@@ -20,6 +20,7 @@ pub(super) fn judge(case: &Case<'_>) -> Verdict {
         .or_else(|| training::optimizer_state(case))
         .or_else(|| copies::old_gradients(case))
         .or_else(|| copies::second_model(case))
+        .or_else(|| copies::previous_graph(case))
         .or_else(|| data::data(case))
         .or_else(|| spikes::spike(case).filter(|_| case.failed.size.share_of(case.limit) > 0.5))
         .or_else(|| spikes::without_training(case))

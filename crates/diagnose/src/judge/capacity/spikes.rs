@@ -24,7 +24,7 @@ pub(super) fn outlier(case: &Case<'_>) -> Option<Verdict> {
             .blame(case.asked())
             .blame(largest_of_step(case, 2))
             .cure(
-                "bound the size of a batch: cut or bucket long samples, or split a large batch into micro-batches",
+                "bound the size of a batch: crop, resize or bucket the largest samples (a limit on length, resolution or tokens), or make such a batch smaller",
                 Basis::Computed,
                 Lives::ForGood,
                 format!("the steps before it fitted; {} is needed at this size", case.need.total),
@@ -35,7 +35,10 @@ pub(super) fn outlier(case: &Case<'_>) -> Option<Verdict> {
 /// One request, or one line, is most of what the step needs.
 pub(super) fn spike(case: &Case<'_>) -> Option<Verdict> {
     let frames = case.frames();
-    let code: String = case.seen.map(|seen| seen.code.join("\n")).unwrap_or_default();
+    let code = case.asking_code();
+    // The scores of an attention that is written out.
+    let is_product =
+        code.contains(" @ ") && ["transpose(", ".mT", ".T"].iter().any(|turned| code.contains(turned));
     let has = |names: &[&str]| {
         let called = frames.iter().take(12).any(|(_, _, function)| names.contains(function));
         called || names.iter().any(|name| code.contains(&format!("{name}(")))
@@ -53,7 +56,7 @@ pub(super) fn spike(case: &Case<'_>) -> Option<Verdict> {
             "compute the loss in chunks of the sequence (or with a fused linear cross entropy), so that the logits of the whole batch are never there at once",
             "scores for every position and every word of the vocabulary, and a float copy of them for the loss",
         )
-    } else if has(&["softmax", "scaled_dot_product_attention", "baddbmm", "bmm", "matmul"]) {
+    } else if is_product || has(&["softmax", "scaled_dot_product_attention", "baddbmm", "bmm", "matmul"]) {
         (
             Kind::AttentionMatrix,
             "use F.scaled_dot_product_attention: it never makes the matrix of all positions with all others",
