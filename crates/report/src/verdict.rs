@@ -1,7 +1,7 @@
 //! The verdict on a recording in sentences: what happened, where and when, and what it is of.
 
 use oomph_diagnose::explain::Explanation;
-use oomph_diagnose::judge::{Culprit, Role};
+use oomph_diagnose::judge::{Culprit, Cure, Lives, Role};
 use oomph_diagnose::results::explain::DeviceResult;
 
 use crate::numbers::{count, counted};
@@ -72,6 +72,15 @@ fn when(result: &DeviceResult) -> String {
         0 | 1 => event,
         more => format!("{event}; {} followed", counted(more - 1, "more failure")),
     }
+}
+
+/// How a cure is known, and how long the job lives with it.
+pub(crate) fn proof(cure: &Cure) -> String {
+    let lives = match cure.lives {
+        Lives::Unknown => String::new(),
+        lives => format!(", lives {}", lives.words()),
+    };
+    format!("{}{lives}: {}", cure.how.name(), cure.why)
 }
 
 /// What a line to blame did.

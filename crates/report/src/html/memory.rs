@@ -60,7 +60,7 @@ fn table(all: &Breakdown, what: &str, keyed: bool) -> Markup {
         html! { td.n { (display(bytes)) } td.n.exact { (count(bytes.0)) } td.n.share { (share) } }
     };
     html! {
-        table.legend {
+        table.legend.keyless[!keyed] {
             thead {
                 tr {
                     @if keyed { th {} }

@@ -43,7 +43,7 @@ pub(super) fn capital(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// What caused it, the line to blame, and what is concluded from that.
+/// What caused it, the line to blame, and what to do.
 pub(super) fn causes(explanation: &Explanation) -> Markup {
     html! {
         @if let Some(found) = &explanation.verdict {
@@ -53,6 +53,9 @@ pub(super) fn causes(explanation: &Explanation) -> Markup {
                     p { code { (culprit.line.to_string()) } ": " (verdict::did(culprit)) }
                     @if let Some(code) = &culprit.code { pre.mono { (code) } }
                 }
+            }
+            @if let Some(cure) = found.cures.first() {
+                div.do { p { b { "Do: " } (cure.action) } p.mind { (verdict::proof(cure)) } }
             }
         } @else if !explanation.ooms.is_empty() {
             div.cause { p.claim { span.name { "Unknown" } ": " (verdict::NO_CAUSE) } }

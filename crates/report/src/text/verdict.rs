@@ -1,11 +1,11 @@
 //! The verdict on a failure as one screen: what was asked and where, the cause, the line to blame, and the cure.
 
-use oomph_diagnose::judge::{Culprit, Cure, Lives, Verdict};
+use oomph_diagnose::judge::{Culprit, Verdict};
 use oomph_diagnose::results::explain::DeviceResult;
 
 use super::report::{Colour, Report, WIDTH};
 use crate::place::located;
-use crate::verdict::{did, headline};
+use crate::verdict::{did, headline, proof};
 
 /// A verdict under a traceback is no longer than this.
 const LINES: usize = 14;
@@ -43,15 +43,6 @@ pub(super) fn say(report: &mut Report, verdict: &Verdict) {
         report.say("Do", &cure.action);
         report.say("Proof", proof(cure));
     }
-}
-
-/// How a cure is known, and how long the job lives with it.
-fn proof(cure: &Cure) -> String {
-    let lives = match cure.lives {
-        Lives::Unknown => String::new(),
-        lives => format!(", lives {}", lives.words()),
-    };
-    format!("{}{lives}: {}", cure.how.name(), cure.why)
 }
 
 /// The line, what it did, and what it says.
