@@ -14,13 +14,14 @@ use toml::{Table, Value};
 /// Where the tables lie, from this crate.
 const FOLDERS: [&str; 2] = ["src/message/signs", "src/message/tables"];
 /// What a row is called in the files, its type, the constant, and whether cells may be empty.
-const TABLES: [(&str, &str, &str, bool); 6] = [
+const TABLES: [(&str, &str, &str, bool); 7] = [
     ("sign", "Sign", "SIGNS", true),
     ("judgement", "Judgement", "JUDGEMENTS", true),
     ("cure", "Cure", "CURES", true),
     ("phase", "PhaseSign", "PHASES", false),
     ("shape", "Shape", "SHAPES", false),
     ("program", "Program", "PROGRAMS", false),
+    ("task", "Task", "TASKS", false),
 ];
 /// Columns whose cells name a variant of an enum.
 const VARIANTS: [(&str, &str); 5] = [
@@ -112,9 +113,9 @@ fn words(files: &[Table]) -> Vec<String> {
             let fixed = fixed(pattern);
             let longest = fixed.iter().map(|words| words.len()).max().unwrap_or_default();
             for words in fixed.into_iter().filter(|words| words.len() >= longest.min(8)) {
-                let (first, second) = words.split_at(if words.len() < 24 { 0 } else { words.len() / 2 });
+                let (first, second) = words.split_at(if words.len() < 24 { 0 } else { words.floor_char_boundary(words.len() / 2) });
                 let halves = [first, second].into_iter().filter(|half| !half.is_empty());
-                all.extend(halves.map(|half| half.trim().to_lowercase()));
+                all.extend(halves.map(|half| half.trim().to_ascii_lowercase()));
             }
         }
     }

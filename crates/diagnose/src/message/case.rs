@@ -4,7 +4,8 @@
 //!
 //! - `framework is vllm, sglang`, `phase is not evaluation`: a word about the message is one of these, or none. Words
 //!   there are for `framework`, `allocator`, `version`, `kind`, `books` (the kind, if all its numbers are there),
-//!   `wording` (the cause that the words alone name), `memory`, `retry`, and once they are known `phase`, `shape`, `cause`.
+//!   `wording` (the cause that the words alone name), `memory`, `retry`, and once they are known `task` (training, inference,
+//!   serving, unknown), `phase`, `shape`, `cause`.
 //! - `code has torch.cat(`, `code lacks no_grad`: a text around it has these letters, or not. Texts are the `file`,
 //!   `function` and `code` of the frames, the `innermost` function, the line's `prefix` and what stands `near`.
 //! - `tried > free + cached`, `cached >= 5% reserved`, `tried <= 2MiB`: amounts; false where one is not known.
@@ -36,6 +37,8 @@ pub(super) struct Case<'a> {
     pub prefix: &'a str,
     /// The text around it.
     pub near: &'a str,
+    /// What the program is for.
+    pub task: &'static str,
     pub phase: Option<Phase>,
     pub shape: Option<&'static Shape>,
     pub cause: Option<Cause>,
@@ -103,6 +106,7 @@ impl Case<'_> {
             "cause" => self.cause.map_or("none", Cause::name),
             "phase" => self.phase.map_or("none", Phase::name),
             "shape" => self.shape.map_or("none", |shape| shape.name),
+            "task" => self.task,
             "retry" => either(self.is_retry, "yes", "no"),
             "memory" => either(self.shares_host(), "shared", "own"),
             _ => return None,
@@ -118,7 +122,7 @@ impl Case<'_> {
             Kind::Pool => ("pool", &["tried", "total", "allocated"]),
             Kind::Limit => ("limit", &["tried", "total", "allocated"]),
             Kind::Free => ("free", &["tried", "free"]),
-            Kind::Wording | Kind::Bare | Kind::Warning => ("none", &[]),
+            Kind::Wording | Kind::Bare | Kind::Warning | Kind::Any => ("none", &[]),
         };
         if needs.iter().all(|name| self.amount(name).is_some()) { name } else { "none" }
     }
@@ -155,7 +159,7 @@ impl Case<'_> {
             "outside" => facts.outside(),
             "other_allocations" => Some(facts.other_allocations.unwrap_or_default()),
             "elsewhere" => facts.other_process.or(facts.outside()),
-            "limit" => facts.total.into_iter().chain(facts.allowed).min(),
+            "limit" => facts.limit(),
             "unlisted" => Some(facts.total?.saturating_sub(facts.free?).saturating_sub(facts.this_process?)),
             _ => match facts.amounts().into_iter().find(|(known, _)| *known == name) {
                 Some((_, bytes)) => bytes,
@@ -188,7 +192,7 @@ impl Case<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::facts::Facts;
-    use super::super::tables::{CURES, JUDGEMENTS, PHASES, PROGRAMS, SHAPES, SIGNS};
+    use super::super::tables::{CURES, JUDGEMENTS, PHASES, PROGRAMS, SHAPES, SIGNS, TASKS};
     use super::*;
 
     /// Checks with a case of which everything is known.
@@ -207,6 +211,7 @@ mod tests {
             is_retry: false,
             prefix: "",
             near: "",
+            task: "unknown",
             phase: None,
             shape: None,
             cause: None,
@@ -218,6 +223,7 @@ mod tests {
         let judgements = JUDGEMENTS.iter().map(|row| row.when).chain(CURES.iter().map(|row| row.when));
         let shown = PHASES.iter().map(|row| row.when).chain(SHAPES.iter().map(|row| row.when));
         let lists = judgements.chain(shown).chain(PROGRAMS.iter().map(|row| row.when));
+        let lists = lists.chain(TASKS.iter().map(|row| row.when));
         let tests = lists.flatten().flat_map(|line| line.split(" | ")).flat_map(|part| part.split(" & "));
         check(|case| tests.for_each(|test| assert!(case.holds(test).is_some(), "{test}")));
         check(|case| assert_eq!(case.holds("tryed > free"), None));

@@ -7,6 +7,8 @@ use crate::cause::Cause;
 
 /// Messages within so many lines of each other may be about one failure.
 const NEAR: usize = 4;
+/// Words that anybody may say are about a failure this many lines off.
+const HEARD: usize = 12;
 
 /// The messages, one a failure, in the order of the text.
 pub(super) fn distinct(text: &Text, mut found: Vec<Message>) -> Vec<Message> {
@@ -26,9 +28,14 @@ pub(super) fn distinct(text: &Text, mut found: Vec<Message>) -> Vec<Message> {
                 (text.line_of(other.span.start), text.line_of(other.span.end.saturating_sub(1)));
             let is_inside = (first..=last).contains(&line) || message.span.start < other.span.end;
             let is_near = line.saturating_sub(last) <= NEAR && text.prefixes[line] == text.prefixes[first];
-            is_inside && !is_pair(other, &message) || is_near && is_one_failure(other, &message)
+            let is_heard = line.saturating_sub(last) <= HEARD && (is_any(other) || is_any(&message));
+            is_inside && !is_pair(other, &message)
+                || is_heard
+                || is_near && is_one_failure(other, &message)
         });
         match same {
+            Some(other) if is_any(other) && !is_any(&message) => *other = message,
+            Some(other) if is_any(&message) && !is_any(other) => {}
             Some(other)
                 if rank(&message) < rank(other) && is_weaker(other) && message.sign.kind != Kind::Warning =>
             {
@@ -51,8 +58,14 @@ fn rank(message: &Message) -> (bool, u8) {
         Kind::Wording => 1,
         Kind::Bare => 2,
         Kind::Warning => 3,
+        Kind::Any => 4,
     };
     (message.facts.tried.is_none() || message.sign.kind == Kind::Warning, kind)
+}
+
+/// Whether no row but that of words which anybody may say knows a message.
+fn is_any(message: &Message) -> bool {
+    message.sign.kind == Kind::Any
 }
 
 /// Whether a message is only the shadow of another.

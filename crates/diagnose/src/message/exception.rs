@@ -24,12 +24,14 @@ pub fn noted_out_of_memory(exception: &Exception) -> bool {
         || reports(traceback)
 }
 
-/// Whose messages say that a process was killed: an exception that quotes one is about another process.
-const TELL_OF_A_KILL: [&str; 5] = ["kubernetes", "linux-oom-killer", "pytorch-dataloader", "slurm", "system"];
+/// Whose messages say that a process was killed: an exception that quotes one is about another process. And what is
+/// nobody's known message may be about anything.
+const NOT_ITS_OWN: [&str; 7] =
+    ["dask", "kubernetes", "linux-oom-killer", "pytorch-dataloader", "slurm", "system", "unknown"];
 
 fn reports(text: &str) -> bool {
     let counts =
-        |report: &Report| report.role != Role::Warning && !TELL_OF_A_KILL.contains(&report.framework.name());
+        |report: &Report| report.role != Role::Warning && !NOT_ITS_OWN.contains(&report.framework.name());
     // Reading from memory does not fail.
     read(text.as_bytes()).is_ok_and(|log| log.reports.iter().any(counts))
 }

@@ -15,11 +15,13 @@ macro_rules! facts {
             pub device: Option<u32>,
             /// The processes listed.
             pub processes: Vec<Process>,
+            /// The elements of the array that was asked for, where its shape is printed.
+            pub(super) elements: Option<u64>,
         }
 
         impl Facts {
             /// Every amount by its name.
-            pub(super) fn amounts(&self) -> [(&'static str, Option<Bytes>); 10] {
+            pub(super) fn amounts(&self) -> [(&'static str, Option<Bytes>); 11] {
                 [$((stringify!($amount), self.$amount)),*]
             }
 
@@ -51,6 +53,8 @@ facts! {
     other_allocations,
     /// What this process holds in all, where printed.
     this_process,
+    /// What a pool holds in all, where it prints no more than that (CuPy).
+    pool,
 }
 
 impl Facts {
@@ -63,6 +67,11 @@ impl Facts {
     pub fn outside(&self) -> Option<Bytes> {
         let held = self.reserved.or(self.allocated)? + self.free?;
         Some(self.total?.saturating_sub(held))
+    }
+
+    /// The most there could be: the device, or a limit below it.
+    pub fn limit(&self) -> Option<Bytes> {
+        self.total.into_iter().chain(self.allowed).min()
     }
 
     /// Takes an amount by its name, where none is known. `cached` is what `reserved` holds beyond `allocated`.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::facts::Facts;
 use super::framework::Framework;
 use super::tables::{Kind, SIGNS, Sign};
-use super::text::{Text, around, find};
-use super::{pattern, processes};
+use super::text::{Text, around, find, has_word};
+use super::{pattern, processes, speech};
 use crate::cause::Cause;
 
 /// A message, before it is judged.
@@ -51,7 +51,21 @@ pub(super) fn messages(text: &Text, from: usize) -> Vec<Message> {
     for message in &mut found {
         message.span = message.span.start + from..message.span.end + from;
     }
+    found.retain(|message| is_said(text, message));
     found
+}
+
+/// Whether a message that little more than its words make one is said, and not spoken of.
+fn is_said(text: &Text, message: &Message) -> bool {
+    let (first, last) = (text.line_of(message.span.start), text.line_of(message.span.end.saturating_sub(1)));
+    let lines = &text.flat[text.span(first).start..text.span(last).end];
+    match message.sign.kind {
+        Kind::Any => {
+            !speech::is_code(lines) && speech::is_report(lines, &text.flat[message.span.clone()])
+        }
+        Kind::Bare => !speech::is_code(lines),
+        _ => true,
+    }
 }
 
 /// The message that a part belongs to.
@@ -93,7 +107,7 @@ fn complete(mut message: Message, text: &str, says: &str) -> Option<Message> {
     if let Some(next) = find(&text[message.span.end..window.end], pattern::opening(says)) {
         window.end = message.span.end + next.start;
     }
-    let has = |words: &str| words.split(" | ").any(|words| find(&text[window.clone()], words).is_some());
+    let has = |words: &str| words.split(" | ").any(|words| has_word(&text[window.clone()], words));
     if !sign.near.iter().all(|words| has(words)) || sign.unless.iter().any(|words| has(words)) {
         return None;
     }
@@ -135,13 +149,25 @@ fn lines(sign: &'static Sign, text: &Text, from: usize) -> Vec<Message> {
 }
 
 fn is_line(line: &str, pattern: &str) -> bool {
-    let mut words = line.split_whitespace();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match pattern.strip_prefix("... ") {
+        Some(pattern) => (0..words.len()).any(|from| are_words(&words[from..], pattern)),
+        None => are_words(&words, pattern),
+    }
+}
+
+fn are_words(words: &[&str], pattern: &str) -> bool {
+    let mut words = words.iter();
     for wanted in pattern.split_whitespace() {
         let is_there = match (wanted, words.next()) {
             ("...", _) => return true,
             ("*", word) => word.is_some(),
             ("#", word) => word.is_some_and(|word| word.parse::<u32>().is_ok()),
-            (wanted, word) => word == Some(wanted),
+            (wanted, Some(word)) => match wanted.strip_prefix('*') {
+                Some(end) => word.ends_with(end),
+                None => *word == wanted,
+            },
+            (_, None) => false,
         };
         if !is_there {
             return false;

@@ -14,6 +14,7 @@
 mod framework;
 mod facts;
 mod size;
+mod speech;
 mod text;
 mod pattern;
 mod processes;
@@ -117,8 +118,11 @@ pub fn read(input: impl BufRead) -> io::Result<Log> {
             unread += 1;
         }
     })?;
-    // The first failure is the culprit and comes first.
-    if let Some(first) = log.reports.iter().position(|report| report.role != Role::Warning) {
+    // The first failure is the culprit and comes first; one that is known goes before one that is only said.
+    let fails = |report: &Report| report.role != Role::Warning;
+    let is_known = |report: &Report| fails(report) && report.framework != Framework::UNKNOWN;
+    let known = log.reports.iter().position(is_known);
+    if let Some(first) = known.or_else(|| log.reports.iter().position(fails)) {
         log.reports[first].role = Role::Culprit;
         log.reports[..=first].rotate_right(1);
     }

@@ -3,7 +3,7 @@
 //! Words match in any case and however lines were wrapped. `{tried}` is an amount with its unit and fills that field
 //! of [`Facts`]; `{tried:bytes}` may stand without a unit and counts bytes then, `{free:GiB}` has the unit that the
 //! wording implies. `{device}` is a whole number, `{}` any number, which is not kept. `{shape}` and `{type}` are an
-//! array's, and give `tried`. ` ... ` stands for anything short.
+//! array's, and give `tried`; they may be read by patterns of their own, the shape first. ` ... ` stands for anything short.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub(super) fn matches<'a>(
         _ => (None, "", Vec::new()),
     };
     all(text, words).filter_map(move |found| {
-        let mut reading = Reading { facts: known.clone(), elements: None };
+        let mut reading = Reading { facts: known.clone() };
         let start = match before {
             Some((name, unit)) => reading.take_before(text, found.start, name, unit)?,
             None => found.start,
@@ -75,7 +75,6 @@ fn parts(pattern: &str) -> Vec<Part<'_>> {
 #[derive(Debug)]
 struct Reading {
     facts: Facts,
-    elements: Option<u64>,
 }
 
 impl Reading {
@@ -107,11 +106,11 @@ impl Reading {
             }
             "shape" => {
                 let end = text.find([']', ')'])?;
-                self.elements = Some(size::product(&text[..end])?);
+                self.facts.elements = Some(size::product(&text[..end])?);
                 Some(&text[end..])
             }
             "type" => {
-                self.facts.put("tried", size::of_elements(self.elements?, text)?);
+                self.facts.put("tried", size::of_elements(self.facts.elements?, text)?);
                 Some(text)
             }
             name => {

@@ -2,13 +2,14 @@
 
 use super::case::Case;
 use super::find::Message;
-use super::tables::{CURES, JUDGEMENTS, Kind, PHASES, PROGRAMS, SHAPES};
+use super::tables::{CURES, JUDGEMENTS, Kind, PHASES, PROGRAMS, SHAPES, TASKS};
 use super::text::{Text, around};
 use super::traceback::{self, Frame};
-use super::verdict::Verdict;
+use super::verdict::{Confidence, Verdict};
 use super::{Report, Role};
 use crate::advice::{Advice, Basis};
 use crate::cause::Cause;
+use crate::frame::{self, Owner};
 use crate::phase::Phase;
 use crate::place::{self, Place};
 
@@ -26,6 +27,7 @@ pub(super) fn report(text: &Text, message: Message) -> Report {
         is_retry: traceback::is_within_handler(text, at),
         prefix: &text.prefixes[text.line_of(at)],
         near: &text.flat[around(&text.flat, &message.span, 300, 400)],
+        task: "unknown",
         phase: None,
         shape: None,
         cause: None,
@@ -36,11 +38,12 @@ pub(super) fn report(text: &Text, message: Message) -> Report {
         case.framework = program.map_or(case.framework, |program| program.framework);
     }
     case.phase = phase(&case);
+    case.task = TASKS.iter().find(|task| case.is(task.when)).map_or(case.task, |task| task.name);
     case.shape = SHAPES.iter().find(|shape| case.is(shape.when));
     let verdict = verdict(&case);
     case.cause = Some(verdict.cause);
     let fixes = fixes(&case, &verdict);
-    let (place, code) = user_line(&frames);
+    let (place, code) = user_line(&frames, || traceback::below(text, at));
     let origin = text.origin(at);
     let shown = text.flat[at..].chars().take(SHOWN.min(message.span.len().max(120))).collect::<String>();
     Report {
@@ -83,6 +86,8 @@ fn verdict(case: &Case<'_>) -> Verdict {
         None => (sign.cause, sign.confidence, std::slice::from_ref(&sign.why), sign.ask),
     };
     let why = why.iter().map(|line| case.sentence(line)).collect();
+    // Nothing was concluded that one could be sure of.
+    let confidence = if cause == Cause::Unknown { Confidence::Low } else { confidence };
     Verdict { cause, confidence, why, ask: Some(ask).filter(|ask| !ask.is_empty()) }
 }
 
@@ -101,10 +106,17 @@ fn fixes(case: &Case<'_>, verdict: &Verdict) -> Vec<Advice> {
     fixes
 }
 
-/// The user's own deepest line and its code.
-fn user_line(frames: &[Frame]) -> (Option<Place>, String) {
+/// The user's own deepest line and its code. Where only a library's lines lead to the message, it was logged by the
+/// library and raised again: the traceback below it is the user's.
+fn user_line(frames: &[Frame], below: impl FnOnce() -> Vec<Frame>) -> (Option<Place>, String) {
+    let named = |frames: &[Frame]| place::named(frames.iter().rev().map(Frame::line));
+    let is_users = |frames: &[Frame]| {
+        named(frames).is_some_and(|place| frame::owner(&place.line.file) == Owner::User)
+    };
+    let below = if frames.is_empty() || is_users(frames) { Vec::new() } else { below() };
+    let frames = if is_users(&below) { &below } else { frames };
     let inner = frames.iter().rev();
-    let place = place::named(inner.clone().map(Frame::line));
+    let place = named(frames);
     let is_own = |frame: &&Frame| place.as_ref().is_some_and(|place| place.line.is(frame.line()));
     let code = inner.clone().find(is_own).map_or_else(String::new, |frame| frame.code.clone());
     (place, code)

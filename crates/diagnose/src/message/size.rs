@@ -34,8 +34,9 @@ pub(super) fn leading_number(text: &str) -> Option<(u64, &str)> {
 
 /// What so many elements of a type take, by the name that a text starts with.
 pub(super) fn of_elements(elements: u64, name: &str) -> Option<Bytes> {
-    let name: String = name.trim_start().chars().take_while(char::is_ascii_alphanumeric).collect();
-    let width = match name.as_str() {
+    let name = name.trim_start();
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+    let width = match name[..end].to_ascii_lowercase().as_str() {
         "complex128" | "clongdouble" | "longdouble" | "float128" => 16,
         "double" | "float64" | "int64" | "uint64" | "complex64" | "object" | "datetime64" | "timedelta64" => {
             8

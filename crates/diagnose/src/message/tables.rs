@@ -15,7 +15,8 @@ type Texts = &'static [&'static str];
 pub(super) struct Sign {
     /// What the message says; any of these patterns.
     pub says: Texts,
-    /// Or the whole line, word by word: `*` is any word, `#` a number, `...` the rest.
+    /// Or the whole line, word by word: `*` is any word, `*]x` one that ends so, `#` a number, `...` the rest, and
+    /// before the first word whatever stands there.
     pub line: Texts,
     /// Who writes it.
     pub framework: Framework,
@@ -28,7 +29,7 @@ pub(super) struct Sign {
     pub why: &'static str,
     /// What would find out, where that does not tell.
     pub ask: &'static str,
-    /// What must stand near it: each of these, ` | ` between alternatives.
+    /// What must stand near it: each of these, ` | ` between alternatives. A leading blank: where a word begins.
     pub near: Texts,
     /// What must not stand near it.
     pub unless: Texts,
@@ -96,6 +97,8 @@ pub(super) enum Kind {
     Bare,
     /// Something was tried and done without.
     Warning,
+    /// Words that say it whoever writes them: they count where no other row knows the message.
+    Any,
 }
 
 /// A step from a message to its cause; the first whose conditions hold decides.
@@ -142,6 +145,13 @@ pub(super) struct PhaseSign {
     pub phase: Phase,
 }
 
+/// What shows what the program is for: training, inference, serving.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub when: Texts,
+    pub name: &'static str,
+}
+
 /// A failure of a known shape.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -164,6 +174,9 @@ pub(super) struct Program {
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
 impl Framework {
+    /// Nobody that a row knows.
+    pub(super) const UNKNOWN: Framework = Framework("unknown");
+
     /// Whether PyTorch's allocator is underneath.
     pub fn is_pytorch(self) -> bool {
         matches!(self.0, "pytorch" | "pytorch-xpu" | "pytorch-npu")

@@ -109,6 +109,12 @@ pub(super) fn all<'a>(text: &'a str, phrase: &'a str) -> impl Iterator<Item = Ra
     })
 }
 
+/// Whether a phrase occurs; one with a leading blank, where a word begins.
+pub(super) fn has_word(text: &str, phrase: &str) -> bool {
+    let begins = |at: usize| !text[..at].ends_with(char::is_alphanumeric);
+    all(text, phrase).any(|found| !phrase.starts_with(' ') || begins(found.start))
+}
+
 /// The part of a text around a range, by so many bytes before and after it, cut at characters.
 pub(super) fn around(text: &str, range: &Range<usize>, before: usize, after: usize) -> Range<usize> {
     let start = text.floor_char_boundary(range.start.saturating_sub(before));

@@ -30,7 +30,13 @@ pub(super) fn frames(text: &Text, message: usize) -> Vec<Frame> {
     let line = text.line_of(message);
     let reach = (line.saturating_sub(REACH)..line).rev().take_while(|index| !ends_above(text, *index, line));
     let above = read(text, line - reach.count()..line, line);
-    if above.is_empty() { read(text, line + 1..text.len().min(line + REACH), line) } else { above }
+    if above.is_empty() { below(text, message) } else { above }
+}
+
+/// The frames of the first traceback below a message.
+pub(super) fn below(text: &Text, message: usize) -> Vec<Frame> {
+    let line = text.line_of(message);
+    read(text, line + 1..text.len().min(line + REACH), line)
 }
 
 /// Whether a traceback above cannot reach past this line: another exception ended there.

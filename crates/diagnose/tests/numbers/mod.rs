@@ -13,6 +13,7 @@ pub(crate) fn shown(facts: &Facts) -> String {
         ("other", facts.other_process),
         ("allowed", facts.allowed),
         ("private", facts.private_pools),
+        ("pool", facts.pool),
     ];
     numbers.iter().filter_map(|(name, bytes)| bytes.map(|bytes| format!(" {name}={}", bytes.0))).collect()
 }

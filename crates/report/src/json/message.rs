@@ -50,10 +50,15 @@ document! {
         reserved_bytes: Option<Bytes> = facts.reserved,
         /// What the device had free.
         free_bytes: Option<Bytes> = facts.free,
-        /// What other processes hold, where the message lists them.
-        other_process_bytes: Option<Bytes> = facts.other_process,
-        /// A limit set by the user.
+        /// What others hold: other processes where the message lists them, on a Mac what counts against the limit beside
+        /// tensors.
+        other_process_bytes: Option<Bytes> = facts.other_process.or(facts.other_allocations),
+        /// A limit set by the user or, on a Mac, by the system.
         allowed_bytes: Option<Bytes> = facts.allowed,
+        /// The most there could be: the device, or a limit below it.
+        limit_bytes: Option<Bytes> = facts.limit(),
+        /// What a pool holds in all, where that is all it prints.
+        pool_bytes: Option<Bytes> = facts.pool,
         /// Free inside private pools, which PyTorch counts as allocated.
         private_pool_bytes: Option<Bytes> = facts.private_pools,
         /// The device's index.
