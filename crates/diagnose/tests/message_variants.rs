@@ -113,7 +113,7 @@ fn every_version_of_pytorch_is_read() {
     );
     check(
         "RuntimeError: MPS backend out of memory (MPS allocated: 1.00 GB, other allocations: 1.00 GB, max allowed: 9.00 GB). Tried to allocate 256 bytes on shared pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable",
-        &["pytorch unknown tried=256 total=9663676416 allocated=1073741824"],
+        &["pytorch unknown tried=256 total=9663676416 allocated=1073741824 allowed=9663676416"],
     );
     check(
         "torch.OutOfMemoryError: Allocation on device 1 would exceed allowed memory. (out of memory)\n\
@@ -157,7 +157,7 @@ fn other_frameworks_are_read() {
         ("RuntimeError: Native API returns: -5 (PI_ERROR_OUT_OF_RESOURCES)", "pytorch-xpu unknown"),
         (
             "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`",
-            "vllm disguised",
+            "vllm capacity",
         ),
         (
             "ValueError: Free memory on device (5.50/24.00 GiB) on startup is less than desired GPU memory utilization (0.9, 21.00 GiB).",

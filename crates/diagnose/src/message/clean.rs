@@ -82,7 +82,16 @@ fn split_prefix(line: &str) -> Cleaned {
         rest = next;
     }
     let prefix = &line[..line.len() - rest.len()];
-    Cleaned { prefix: stream_of(prefix), text: rest.to_owned() }
+    Cleaned { prefix: stream_of(prefix), text: without_frame(rest).to_owned() }
+}
+
+/// The line without what says that it goes on, or that a box ends: a backslash, a bar.
+fn without_frame(line: &str) -> &str {
+    let end = line.trim_end();
+    match end.strip_suffix(" \\").or_else(|| end.strip_suffix(" │")) {
+        Some(rest) => rest.trim_end(),
+        None => line,
+    }
 }
 
 /// The words of a prefix that name a stream: without what changes from line to line.
@@ -204,6 +213,8 @@ mod tests {
             &[("", "[enforce fail at alloc_cpu.cpp:72] data.")],
         );
         check("[100000.000001] Out of memory", &[("", "Out of memory")]);
+        check("Tried to allocate 2.00 \\", &[("", "Tried to allocate 2.00")]);
+        check("│ Tried to allocate 2.00 GiB        │", &[("", "Tried to allocate 2.00 GiB")]);
     }
 
     #[test]

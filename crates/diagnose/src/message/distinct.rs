@@ -36,6 +36,14 @@ pub(super) fn distinct(text: &Text, mut found: Vec<Message>) -> Vec<Message> {
         match same {
             Some(other) if is_any(other) && !is_any(&message) => *other = message,
             Some(other) if is_any(&message) && !is_any(other) => {}
+            // The program says itself that it went on.
+            Some(other)
+                if message.sign.kind == Kind::Warning
+                    && other.sign.kind == Kind::Bare
+                    && other.framework == message.framework =>
+            {
+                *other = message;
+            }
             Some(other)
                 if rank(&message) < rank(other) && is_weaker(other) && message.sign.kind != Kind::Warning =>
             {

@@ -32,11 +32,10 @@ pub(super) fn report(text: &Text, message: Message) -> Report {
         shape: None,
         cause: None,
     };
-    // PyTorch's own words may stand in the log of a program that runs it.
-    if case.framework.name() == "pytorch" {
-        let program = PROGRAMS.iter().find(|program| case.is(program.when));
-        case.framework = program.map_or(case.framework, |program| program.framework);
-    }
+    // A framework's own words may stand in the log of a program that runs it.
+    let mut printed = PROGRAMS.iter().filter(|program| program.prints == case.framework.name());
+    let program = printed.find(|program| case.is(program.when));
+    case.framework = program.map_or(case.framework, |program| program.framework);
     case.phase = phase(&case);
     case.task = TASKS.iter().find(|task| case.is(task.when)).map_or(case.task, |task| task.name);
     case.shape = SHAPES.iter().find(|shape| case.is(shape.when));

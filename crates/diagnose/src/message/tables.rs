@@ -164,11 +164,13 @@ pub struct Shape {
     pub(super) cure: &'static str,
 }
 
-/// A program that runs PyTorch, and what shows it.
+/// A program that runs another framework, whose words stand in its log, and what shows it.
 #[derive(Debug)]
 pub(super) struct Program {
     pub when: Texts,
     pub framework: Framework,
+    /// Whose words it prints.
+    pub prints: &'static str,
 }
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
@@ -180,6 +182,6 @@ impl Framework {
     /// Whether PyTorch's allocator is underneath.
     pub fn is_pytorch(self) -> bool {
         matches!(self.0, "pytorch" | "pytorch-xpu" | "pytorch-npu")
-            || PROGRAMS.iter().any(|program| program.framework == self)
+            || PROGRAMS.iter().any(|program| program.framework == self && program.prints == "pytorch")
     }
 }
