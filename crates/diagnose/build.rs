@@ -113,7 +113,11 @@ fn words(files: &[Table]) -> Vec<String> {
             let fixed = fixed(pattern);
             let longest = fixed.iter().map(|words| words.len()).max().unwrap_or_default();
             for words in fixed.into_iter().filter(|words| words.len() >= longest.min(8)) {
-                let (first, second) = words.split_at(if words.len() < 24 { 0 } else { words.floor_char_boundary(words.len() / 2) });
+                let (first, second) = words.split_at(if words.len() < 24 {
+                    0
+                } else {
+                    words.floor_char_boundary(words.len() / 2)
+                });
                 let halves = [first, second].into_iter().filter(|half| !half.is_empty());
                 all.extend(halves.map(|half| half.trim().to_ascii_lowercase()));
             }

@@ -29,9 +29,7 @@ pub(super) fn distinct(text: &Text, mut found: Vec<Message>) -> Vec<Message> {
             let is_inside = (first..=last).contains(&line) || message.span.start < other.span.end;
             let is_near = line.saturating_sub(last) <= NEAR && text.prefixes[line] == text.prefixes[first];
             let is_heard = line.saturating_sub(last) <= HEARD && (is_any(other) || is_any(&message));
-            is_inside && !is_pair(other, &message)
-                || is_heard
-                || is_near && is_one_failure(other, &message)
+            is_inside && !is_pair(other, &message) || is_heard || is_near && is_one_failure(other, &message)
         });
         match same {
             Some(other) if is_any(other) && !is_any(&message) => *other = message,
@@ -92,10 +90,12 @@ fn is_one_failure(a: &Message, b: &Message) -> bool {
     let is_bare = a.sign.kind == Kind::Bare || b.sign.kind == Kind::Bare;
     let is_host = |message: &Message| message.names(Cause::HostMemory);
     let (framework, is_same) = (a.framework.name(), a.framework == b.framework);
+    // XLA has TensorFlow's allocator, which speaks first.
+    let is_xla = framework == "tensorflow" && b.framework.name() == "jax";
     a.sign.kind == Kind::Logged && b.framework.is_pytorch()
         || is_bare && is_host(a) == is_host(b) && a.sign.kind != Kind::Warning
         || is_host(a) && is_host(b) && framework != "numpy"
         // A library that found no room, and the size of a request that found none either.
         || a.names(Cause::Disguised) && a.facts.tried.is_none() && is_same
-        || framework == "tensorflow" && is_same && a.facts.tried == b.facts.tried
+        || framework == "tensorflow" && (is_same || is_xla) && a.facts.tried == b.facts.tried
 }

@@ -60,9 +60,7 @@ fn is_said(text: &Text, message: &Message) -> bool {
     let (first, last) = (text.line_of(message.span.start), text.line_of(message.span.end.saturating_sub(1)));
     let lines = &text.flat[text.span(first).start..text.span(last).end];
     match message.sign.kind {
-        Kind::Any => {
-            !speech::is_code(lines) && speech::is_report(lines, &text.flat[message.span.clone()])
-        }
+        Kind::Any => !speech::is_code(lines) && speech::is_report(lines, &text.flat[message.span.clone()]),
         Kind::Bare => !speech::is_code(lines),
         _ => true,
     }

@@ -109,9 +109,8 @@ fn fixes(case: &Case<'_>, verdict: &Verdict) -> Vec<Advice> {
 /// library and raised again: the traceback below it is the user's.
 fn user_line(frames: &[Frame], below: impl FnOnce() -> Vec<Frame>) -> (Option<Place>, String) {
     let named = |frames: &[Frame]| place::named(frames.iter().rev().map(Frame::line));
-    let is_users = |frames: &[Frame]| {
-        named(frames).is_some_and(|place| frame::owner(&place.line.file) == Owner::User)
-    };
+    let is_users =
+        |frames: &[Frame]| named(frames).is_some_and(|place| frame::owner(&place.line.file) == Owner::User);
     let below = if frames.is_empty() || is_users(frames) { Vec::new() } else { below() };
     let frames = if is_users(&below) { &below } else { frames };
     let inner = frames.iter().rev();

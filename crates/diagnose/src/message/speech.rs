@@ -18,7 +18,8 @@ pub(super) fn is_report(line: &str, words: &str) -> bool {
     let is_named = lower.contains(&format!(": {words}")) || lower.trim_end().ends_with("memoryerror");
     // Words of another language than English say it all.
     let fails = begins || is_named || !words.is_ascii() || lower.contains("error:");
-    (fails || FAILURES.iter().any(|word| said.contains(word))) && !ADVICE.iter().any(|word| said.contains(word))
+    (fails || FAILURES.iter().any(|word| said.contains(word)))
+        && !ADVICE.iter().any(|word| said.contains(word))
 }
 
 /// The words of a text, a blank before, between and after them.
@@ -29,29 +30,139 @@ fn spaced(text: &str) -> String {
 
 /// What statements begin with.
 const STATEMENTS: &[&str] = &[
-    "if ", "if(", "elif ", "else if", "} else", "except ", "raise ", "return ", "def ", "class ", "import ",
-    "from ", "assert ", "case ", "catch", "} catch", "throw ", "with ", "print(", "logger.", "logging.", "log.",
-    "warnings.", "static ", "const ", "self.", "pub ", "Err(",
+    "if ",
+    "if(",
+    "elif ",
+    "else if",
+    "} else",
+    "except ",
+    "raise ",
+    "return ",
+    "def ",
+    "class ",
+    "import ",
+    "from ",
+    "assert ",
+    "case ",
+    "catch",
+    "} catch",
+    "throw ",
+    "with ",
+    "print(",
+    "logger.",
+    "logging.",
+    "log.",
+    "warnings.",
+    "static ",
+    "const ",
+    "self.",
+    "pub ",
+    "Err(",
 ];
 /// What only code has.
 const EXPRESSIONS: &[&str] = &[
-    "\" in ", "' in ", "` in ", "isinstance(", "getattr(", "hasattr(", "str(e)", "str(err)", ".lower()", ".raises(",
-    "_MEMORY = ", "MemoryAllocation = ", "=> Err", "::from(",
+    "\" in ",
+    "' in ",
+    "` in ",
+    "isinstance(",
+    "getattr(",
+    "hasattr(",
+    "str(e)",
+    "str(err)",
+    ".lower()",
+    ".raises(",
+    "_MEMORY = ",
+    "MemoryAllocation = ",
+    "=> Err",
+    "::from(",
 ];
 /// What a failure is called; each stands for the words that begin with it.
 const FAILURES: &[&str] = &[
-    " error", " err ", " fail", " exception", " fatal", " panic", " abort", " terminat", " crash", " killed",
-    " unable ", " cannot ", " could not ", " insufficient ", " not enough ", " ran out ",
+    " error",
+    " err ",
+    " fail",
+    " exception",
+    " fatal",
+    " panic",
+    " abort",
+    " terminat",
+    " crash",
+    " killed",
+    " unable ",
+    " cannot ",
+    " could not ",
+    " insufficient ",
+    " not enough ",
+    " ran out ",
 ];
 /// What is said where nothing has failed: advice, tests, settings, and what else can run out.
 const ADVICE: &[&str] = &[
-    " if ", " when you ", " whenever ", " avoid", " prevent", " may run ", " may cause", " may lead", " may result",
-    " might ", " can cause", " can lead", " can run ", " could lead", " could cause", " could run ", " in case ",
-    " handle", " handling ", " should ", " would ", " tip ", " note ", " to fix ", " how to ", " how do ", " fixed ",
-    " fixes ", " fix ", " passed ", " xfail", " skipped ", " no out of ", " no oom", " 0 oom", " without ", " never ",
-    " simulat", " likely to ", " before it runs ", " until ", " recover", " resilien", " documentation ", " docs ",
-    " heap ", " stack ", " v8 ", " java ", " jvm ", " disk ", " quota ", " inode", " space left ", " shared memory ",
-    " registers ", " static tls ", " expected ", " file descriptors ", " maxmemory ", " cards ", " score ", " policy ", " estimat", " predict",
+    " if ",
+    " when you ",
+    " whenever ",
+    " avoid",
+    " prevent",
+    " may run ",
+    " may cause",
+    " may lead",
+    " may result",
+    " might ",
+    " can cause",
+    " can lead",
+    " can run ",
+    " could lead",
+    " could cause",
+    " could run ",
+    " in case ",
+    " handle",
+    " handling ",
+    " should ",
+    " would ",
+    " tip ",
+    " note ",
+    " to fix ",
+    " how to ",
+    " how do ",
+    " fixed ",
+    " fixes ",
+    " fix ",
+    " passed ",
+    " xfail",
+    " skipped ",
+    " out of memory errors ",
+    " no out of ",
+    " no oom",
+    " 0 oom",
+    " without ",
+    " never ",
+    " simulat",
+    " likely to ",
+    " before it runs ",
+    " until ",
+    " recover",
+    " resilien",
+    " documentation ",
+    " docs ",
+    " heap ",
+    " stack ",
+    " v8 ",
+    " java ",
+    " jvm ",
+    " disk ",
+    " quota ",
+    " inode",
+    " space left ",
+    " shared memory ",
+    " registers ",
+    " static tls ",
+    " expected ",
+    " file descriptors ",
+    " maxmemory ",
+    " cards ",
+    " score ",
+    " policy ",
+    " estimat",
+    " predict",
 ];
 
 #[cfg(test)]
@@ -83,7 +194,8 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_from_advice() {
-        for line in ["main: out of memory", "Out of memory in makeRoom(7)", "the call failed, out of memory"] {
+        for line in ["main: out of memory", "Out of memory in makeRoom(7)", "the call failed, out of memory"]
+        {
             assert!(is_report(line, "out of memory"), "{line}");
         }
         for line in [
