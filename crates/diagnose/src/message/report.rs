@@ -38,7 +38,9 @@ pub(super) fn report(text: &Text, message: Message) -> Report {
     case.framework = program.map_or(case.framework, |program| program.framework);
     case.phase = phase(&case);
     case.task = TASKS.iter().find(|task| case.is(task.when)).map_or(case.task, |task| task.name);
-    case.shape = SHAPES.iter().find(|shape| case.is(shape.when));
+    // The code of a program that runs the framework is not the user's to change.
+    let is_users = case.framework == message.framework;
+    case.shape = SHAPES.iter().filter(|_| is_users).find(|shape| case.is(shape.when));
     let verdict = verdict(&case);
     case.cause = Some(verdict.cause);
     let fixes = fixes(&case, &verdict);
