@@ -40,6 +40,9 @@ fn one_message_reads_the_same_however_it_was_logged() {
         format!("(RayTrainWorker pid=123, ip=10.0.0.1) {V1}"),
         V1.replace(". ", ".\n").replace("out of ", "out of\n").replace("; ", ";\n"),
         V1.replace("; ", ";\n[rank3]: "),
+        V1.replace("; ", "; \\\n"),
+        format!("E       {V1}"),
+        format!("│ {} │", V1.replace("; ", ";   │\n│ ")),
         wrapped[..3].join("\n") + &wrapped[3..].concat(),
         json,
     ] {
@@ -357,5 +360,61 @@ fn what_is_no_report_is_none() {
         "ImportError: /lib/libstdc++.so.6: cannot allocate memory in static TLS block",
     ] {
         check(text, &[]);
+    }
+}
+
+#[test]
+fn what_is_cut_off_is_still_told() {
+    let modern = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 40.00 MiB. GPU 0 has a total capacity of \
+                  24.00 GiB of which 30.00 MiB is free. Process 77 has 23.90 GiB memory in use. Of the allocated memory \
+                  23.00 GiB is allocated by PyTorch, and 200.00 MiB is reserved by PyTorch but unallocated.";
+    let upto = |words: &str| modern.split_once(words).expect("these words").0.to_owned() + words;
+    let after = |words: &str| words.to_owned() + modern.split_once(words).expect("these words").1;
+    for (text, expected) in [
+        (upto("CUDA out of mem"), "unknown unknown"),
+        (upto("Tried to alloc"), "pytorch unknown"),
+        (upto("40.00 MiB."), "pytorch unknown tried=41943040"),
+        (upto("is free."), "pytorch capacity tried=41943040 total=25769803776 free=31457280"),
+        // The one process that is listed holds what this one has in use: it is this one.
+        (
+            upto("23.00 GiB is alloc"),
+            "pytorch capacity tried=41943040 total=25769803776 allocated=24696061952 free=31457280",
+        ),
+        (
+            after("GPU 0 has"),
+            "pytorch capacity total=25769803776 allocated=24696061952 reserved=24905777152 free=31457280",
+        ),
+        (after("memory 23.00"), "pytorch capacity allocated=24696061952 reserved=24905777152"),
+        (
+            V1[V1.find("8.00 GiB").expect("the device")..].to_owned(),
+            "pytorch capacity total=8589934592 allocated=7516192768 reserved=7516192768 free=10485760",
+        ),
+    ] {
+        check(&text, &[expected]);
+    }
+}
+
+#[test]
+fn what_no_row_knows_is_heard_once_and_never_before_what_one_knows() {
+    let heard = "bramble: error: out of memory";
+    check(&format!("{heard}\n{heard}\n"), &["unknown unknown"]);
+    check(&format!("{heard}\nat stage 3\n{V1}\n{heard}\n"), &[V1_READ]);
+    let filler = "step done\n".repeat(40);
+    check(&format!("{heard}\n{filler}{V1}\n"), &[V1_READ, "unknown unknown"]);
+    // Programs that say themselves that they went on.
+    let skipped = "[TRT] [E] Error Code 2: OutOfMemory (no further information)\n\
+                   [TRT] [W] Skipping tactic 3 due to insufficient memory on requested size of 8589934592 detected.";
+    let log = read(skipped.as_bytes()).expect("memory can be read");
+    let roles: Vec<&str> = log.reports.iter().map(|oom| oom.role.name()).collect();
+    assert_eq!(roles, ["warning"]);
+}
+
+#[test]
+fn an_unknown_cause_is_never_sure() {
+    for text in ["RuntimeError: CUDA error: out of memory", "CUDA out of memory. Tried to allocate 2.00 GiB."]
+    {
+        let log = read(text.as_bytes()).expect("memory can be read");
+        let verdict = &log.reports[0].verdict;
+        assert_eq!((verdict.cause.name(), verdict.confidence.name()), ("unknown", "low"), "{text}");
     }
 }

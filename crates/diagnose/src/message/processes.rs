@@ -38,7 +38,8 @@ pub(super) fn read(message: &str, facts: &mut Facts) {
 /// A process holds at least what its allocator reserved. The nearest above that is this one, unless the device has
 /// room in use for this process beside all that are listed.
 fn own(facts: &Facts) -> Option<usize> {
-    let reserved = facts.reserved?;
+    // A message that was cut off says only what is in use.
+    let reserved = facts.reserved.or(facts.allocated)?;
     // Printed with two decimals.
     let at_least = Bytes(reserved.0 - reserved.0 / 200);
     let listed: Bytes = facts.processes.iter().map(|process| process.bytes).sum();

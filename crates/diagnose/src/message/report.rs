@@ -97,11 +97,14 @@ fn fixes(case: &Case<'_>, verdict: &Verdict) -> Vec<Advice> {
     let advice =
         |title: &'static str, helps, how, why| Advice { title: title.into(), in_use: None, helps, how, why };
     let of_practice = |title, why: &str| advice(title, true, Basis::Practice, why.to_owned());
-    let mut fixes = Vec::new();
-    fixes.extend(case.shape.map(|shape| of_practice(shape.cure, shape.sentence)));
     let cures = CURES.iter().filter(|cure| case.is(cure.when));
-    fixes.extend(cures.map(|cure| advice(cure.title, !cure.fails, cure.how, case.sentence(cure.why))));
-    let ask = verdict.ask.filter(|_| verdict.cause == Cause::Unknown);
+    let mut fixes: Vec<Advice> =
+        cures.map(|cure| advice(cure.title, !cure.fails, cure.how, case.sentence(cure.why))).collect();
+    // What the shape of the failure asks for comes first, unless somebody else is to blame.
+    let place = if verdict.cause == Cause::OtherProcess { fixes.len() } else { 0 };
+    let shape = case.shape.map(|shape| of_practice(shape.cure, shape.sentence));
+    fixes.splice(place..place, shape);
+    let ask = verdict.ask.filter(|_| !fixes.iter().any(|fix| fix.helps));
     fixes.extend(ask.map(|ask| of_practice(ask, "the message alone does not tell the cause")));
     fixes.sort_by_key(|fix| !fix.helps);
     fixes
