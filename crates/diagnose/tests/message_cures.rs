@@ -76,9 +76,23 @@ fn what_does_not_fit_is_cured_as_the_task_asks() {
         older(HUGE, RESERVED)
     );
     check(&attention, "pytorch capacity: attention that does not build its whole matrix");
+    check(
+        "CUDA out of memory. Tried to allocate 298.02 GiB",
+        "pytorch capacity: make this one tensor smaller",
+    );
     let dense =
         format!("  File \"g.py\", line 3, in f\n    a = to_dense_adj(edges)\n{}", older(HUGE, RESERVED));
     check(&dense, "pytorch capacity: do not build the dense matrix");
+}
+
+#[test]
+fn what_grows_is_not_cured_by_a_smaller_batch() {
+    let creeping = older(["2.00 MiB", "11.00 GiB", "10.50 GiB", "3.00 MiB", "10.60 GiB"], RESERVED);
+    let training = format!("  File \"train.py\", line 3, in step\n    loss.backward()\n{creeping}");
+    check(&training, "pytorch leak: keep numbers, not tensors");
+    let inference =
+        format!("  File \"chat.py\", line 3, in answer\n    out = model.generate(**x)\n{creeping}");
+    check(&inference, "pytorch capacity: smaller inputs at a time");
 }
 
 #[test]

@@ -154,6 +154,8 @@ const ADVICE: &[&str] = &[
     " space left ",
     " shared memory ",
     " registers ",
+    " bandwidth ",
+    " to be raised ",
     " static tls ",
     " expected ",
     " file descriptors ",
