@@ -52,9 +52,12 @@ fn memory(report: &mut Report, oom: &read::Report) {
         (facts.private_pools, "free inside private pools, counted as in use"),
         (facts.other_process, "held by other processes"),
         (outside.filter(|bytes| *bytes > Bytes::ZERO), "outside the allocator: contexts, libraries, others"),
+        (facts.other_allocations, "beside tensors, counted against the limit"),
+        (facts.pool, "held by the pool in all"),
         (facts.free, "free on the device"),
         (facts.allowed, "allowed to this process"),
-        (facts.total, "on the device in all"),
+        // Where everything counts against one limit, that is all there is.
+        (facts.total.filter(|_| facts.other_allocations.is_none()), "on the device in all"),
     ];
     report.figures(breakdown::STATED, &rows);
 }
