@@ -67,6 +67,7 @@ const OUTGROWN: u32 = 4;
 fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64>) {
     let end = recording.program.failures.first().map(|failed| failed.event);
     let end = end.unwrap_or(EventIdx(recording.trace().events.len() as u32));
+    let marks = recording.snapshot.sidecar.as_ref().is_some_and(|sidecar| !sidecar.marks.is_empty());
     let marked: Vec<(EventIdx, u64)> = if phases.trains() { phases.step_starts() } else { Vec::new() };
     let marked: Vec<(EventIdx, u64)> = marked.into_iter().filter(|(start, _)| *start <= end).collect();
     let lengths = marked.windows(2).map(|pair| pair[1].0.0 - pair[0].0.0);
@@ -76,9 +77,7 @@ fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64
     let found = match evaluation {
         Some(stretch) => iterations::loops(recording, stretch.from..end),
         // The recorder marks steps: before the first of them what recurs is layers, unless the program's own loop shows.
-        None if marked.is_empty() && recording.snapshot.sidecar.is_some() => {
-            iterations::loops(recording, EventIdx(0)..end)
-        }
+        None if marked.is_empty() && marks => iterations::loops(recording, EventIdx(0)..end),
         None if marked.is_empty() => iterations::starts(recording, EventIdx(0)..end),
         None if is_long || marked.len() < iterations::FEWEST => {
             // An optimizer that does not come: backward passes are the beat, or what recurs.

@@ -38,7 +38,7 @@ pub(super) fn spike(case: &Case<'_>) -> Option<Verdict> {
     let code = case.asking_code();
     // The scores of an attention that is written out.
     let is_product =
-        code.contains(" @ ") && ["transpose(", ".mT", ".T"].iter().any(|turned| code.contains(turned));
+        code.contains(" @ ") && ["transpose(-", ".mT"].iter().any(|turned| code.contains(turned));
     let has = |names: &[&str]| {
         let called = frames.iter().take(12).any(|(_, _, function)| names.contains(function));
         called || names.iter().any(|name| code.contains(&format!("{name}(")))
@@ -62,10 +62,16 @@ pub(super) fn spike(case: &Case<'_>) -> Option<Verdict> {
             "use F.scaled_dot_product_attention: it never makes the matrix of all positions with all others",
             "a matrix that grows with the square of the length",
         )
+    } else if code.contains(".grad") && has(&["cat", "stack"]) {
+        (
+            Kind::Gathered,
+            "work on the gradients one by one, as torch.nn.utils.clip_grad_norm_ does, and not on one tensor of them all",
+            "all gradients are copied into one tensor",
+        )
     } else if has(&["cat", "stack", "concatenate", "pad_sequence"]) {
         (
             Kind::Gathered,
-            "gather on the CPU: move each part with `.cpu()` before it is kept, and join them there",
+            "gather on the CPU: move each part with `.cpu()` before it is kept, and join them there; or work on one part at a time",
             "the parts and the whole are on the GPU at the same time",
         )
     } else {
