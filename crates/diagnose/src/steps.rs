@@ -23,6 +23,8 @@ pub struct Steps {
     pub starts: Vec<EventIdx>,
     /// What each is called: counted from 1, or as the recorder counted.
     pub numbers: Vec<u64>,
+    /// Whether they were found within one of the recorder's steps: a loop of the program's, not its training.
+    pub is_within_step: bool,
     /// The steps and phases that the recorder marked; none where it did not.
     pub phases: Phases,
     /// Bytes asked for and in use there.
@@ -62,9 +64,10 @@ impl Steps {
 /// A step that is this much longer than all before it is not one step: evaluation, or work between the epochs.
 const OUTGROWN: u32 = 4;
 
-/// Where iterations begin, and what they are called. Marked steps are known. Within the last of them what recurs is looked
-/// for where it is an evaluation, or much longer than all before it; in a program that marks none, over all of it.
-fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64>) {
+/// Where iterations begin, what they are called, and whether they are a loop within a marked step. Marked steps are known.
+/// Within the last of them what recurs is looked for where it is an evaluation, or much longer than all before it; in a
+/// program that marks none, over all of it.
+fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64>, bool) {
     let end = recording.program.failures.first().map(|failed| failed.event);
     let end = end.unwrap_or(EventIdx(recording.trace().events.len() as u32));
     let marks = recording.snapshot.sidecar.as_ref().is_some_and(|sidecar| !sidecar.marks.is_empty());
@@ -92,10 +95,12 @@ fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64
         None => Vec::new(),
     };
     if found.is_empty() {
-        return marked.into_iter().unzip();
+        let (starts, numbers) = marked.into_iter().unzip();
+        return (starts, numbers, false);
     }
     let numbers = (1..=found.len() as u64).collect();
-    (found, numbers)
+    let is_loop = !marked.is_empty() && phases.backward_ends(last, end).len() < iterations::FEWEST;
+    (found, numbers, is_loop)
 }
 
 /// Memory that grows from step to step.
@@ -122,9 +127,9 @@ pub struct GrowingLine {
 /// Finds the iterations of a recording and whether its memory grows over them.
 pub fn find(recording: &Recording, places: &mut Places<'_>) -> Steps {
     let phases = Phases::of(recording);
-    let (starts, numbers) = iterations(recording, &phases);
+    let (starts, numbers, is_within_step) = iterations(recording, &phases);
     if starts.len() < iterations::FEWEST {
-        return Steps { starts, numbers, phases, ..Steps::default() };
+        return Steps { starts, numbers, is_within_step, phases, ..Steps::default() };
     }
     // The first steps fill caches and optimizer state, so they are left out. Before a failure any growth is of interest.
     let half = if starts.len() < 12 { 2 } else { starts.len() / 2 };
@@ -134,7 +139,7 @@ pub fn find(recording: &Recording, places: &mut Places<'_>) -> Steps {
     }
     let leftovers = grown.kept.as_ref().and_then(|_| leftovers::find(recording, &starts, places, &phases));
     let Grown { baseline, kept: growth, replaced } = grown;
-    Steps { starts, numbers, phases, baseline, growth, replaced, leftovers }
+    Steps { starts, numbers, is_within_step, phases, baseline, growth, replaced, leftovers }
 }
 
 /// What was in use at the start of each iteration, and what grew from the one of a given place on.

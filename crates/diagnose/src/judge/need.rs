@@ -83,7 +83,8 @@ pub(super) fn of(
     if let Some(Foreseen { peak, growth, rise, alike }) = foreseen(evidence, oom.event) {
         (need.growth, need.rise) = (growth, rise);
         // A step that is unlike all before it cannot be foreseen; one that is like a single one may be so by chance.
-        need.is_foreseen = alike > 1;
+        // A loop within a step tells nothing of the rest of the step.
+        need.is_foreseen = alike > 1 && !evidence.steps.is_within_step;
         // One that is larger than all before it needs as much more than they did.
         if alike > 0 || growth > 1.0 {
             need.total = needed.max(peak);

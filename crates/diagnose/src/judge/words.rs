@@ -23,12 +23,13 @@ impl Case<'_> {
         storages.iter().filter(|storage| storage.has_graph && storage.in_cycle).count() > 2
     }
 
-    /// Whether the program's lines that led to the failure, outside of modules, led to nothing before this step.
+    /// Whether the program's outermost call that led to the failure led to nothing before this step: another part of the
+    /// program than its training.
     pub(super) fn is_new_call(&self) -> bool {
         let is_outer = |(file, _, function): &(&str, u32, &str)| {
             frame::owner(file) == Owner::User && !matches!(*function, "forward" | "<module>")
         };
-        let Some((file, line, _)) = self.frames().into_iter().find(is_outer) else { return false };
+        let Some((file, line, _)) = self.frames().into_iter().rfind(is_outer) else { return false };
         let snapshot = &self.evidence.recording.snapshot;
         let began = self.step_began();
         let mut looked_at = rustc_hash::FxHashSet::default();
