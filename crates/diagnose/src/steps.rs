@@ -77,6 +77,8 @@ fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64
     let last = marked.last().map_or(EventIdx(0), |(start, _)| *start);
     let is_long = lengths.max().is_some_and(|longest| end.0 - last.0 > longest.saturating_mul(OUTGROWN));
     let evaluation = phases.at(end).filter(|stretch| stretch.phase == Phase::Evaluation);
+    let passes = phases.backward_ends(last, end);
+    let has_passes = passes.len() >= iterations::FEWEST;
     let found = match evaluation {
         Some(stretch) => iterations::loops(recording, stretch.from..end),
         // The recorder marks steps: before the first of them what recurs is layers, unless the program's own loop shows.
@@ -84,9 +86,8 @@ fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64
         None if marked.is_empty() => iterations::starts(recording, EventIdx(0)..end),
         None if is_long || marked.len() < iterations::FEWEST => {
             // An optimizer that does not come: backward passes are the beat, or what recurs.
-            let passes = phases.backward_ends(last, end);
             let in_pass = phases.at(end).is_some_and(|stretch| stretch.phase != Phase::Forward);
-            match (passes.len() >= iterations::FEWEST, in_pass) {
+            match (has_passes, in_pass) {
                 (true, _) => passes,
                 (false, true) => Vec::new(),
                 (false, false) => iterations::loops(recording, last..end),
@@ -99,8 +100,7 @@ fn iterations(recording: &Recording, phases: &Phases) -> (Vec<EventIdx>, Vec<u64
         return (starts, numbers, false);
     }
     let numbers = (1..=found.len() as u64).collect();
-    let is_loop = !marked.is_empty() && phases.backward_ends(last, end).len() < iterations::FEWEST;
-    (found, numbers, is_loop)
+    (found, numbers, !marked.is_empty() && !has_passes)
 }
 
 /// Memory that grows from step to step.

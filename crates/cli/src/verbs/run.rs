@@ -169,14 +169,8 @@ fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refu
     let settings = Settings::checked(&configuration.set, had).map_err(|error| Refusal::usage(&error))?;
     let card =
         configuration.gpu.as_deref().map(card_named).transpose().map_err(|error| Refusal::usage(&error))?;
-    let phantom = if args.phantom {
-        Some(match card {
-            Some(card) => card,
-            None => card_named(PHANTOM).map_err(|error| Refusal::usage(&error))?,
-        })
-    } else {
-        None
-    };
+    let phantom = args.phantom.then(|| card.map_or_else(|| card_named(PHANTOM), Ok));
+    let phantom = phantom.transpose().map_err(|error| Refusal::usage(&error))?;
     let program = Program::find(&target, rest, configuration.python.as_deref())
         .map_err(|error: Missing| Refusal(error.exit_code(), error.to_string()))?;
     Ok(Job {

@@ -12,8 +12,6 @@ use crate::cause::Cause;
 use crate::classes::Class;
 use crate::phase::Phase;
 
-/// Where usable pieces would let a job live for so many times what it has lived, growth is not what ends it.
-const FAR: u64 = 3;
 /// From this share of all there is on, much lies in pieces.
 const IN_PIECES: f64 = 0.08;
 /// Growth over fewer steps may be a collection that is soon complete.
@@ -28,8 +26,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     let kept: Vec<&Alive> = case.alive.iter().filter(|alive| (2..turns).contains(&alive.turn)).collect();
     let bytes = sum(kept.iter().copied());
     let unfragmented = case.life_unfragmented(growth.per_step);
-    let lives_on = matches!(unfragmented, Lives::Steps(steps) if steps > FAR * case.steps_passed().max(10));
-    if bytes < Bytes::mib(1) || lives_on && case.needed <= case.limit || bytes.share_of(case.limit) < 0.05 {
+    if bytes < Bytes::mib(1) || case.is_far(growth.per_step) || bytes.share_of(case.limit) < 0.05 {
         return None;
     }
     // One or two iterations that keep something are no growth.
@@ -86,8 +83,7 @@ fn kind<'a>(case: &'a Case<'_>, kept: &[&Alive], bytes: Bytes) -> (Kind, Option<
     let by_graph = of(|alive| alive.kept == Kept::ByGraph);
     let by_cycle = of(|alive| alive.kept == Kept::ByNobody);
     let holder = keeper(kept.iter().copied());
-    let variables = kept.iter().copied().filter(|alive| matches!(alive.kept, Kept::By(_)));
-    let variable = keeper(variables).and_then(|(kept, _)| case.variable(kept));
+    let variable = case.variable_of(kept);
     let by_variable = of(|alive| matches!(alive.kept, Kept::By(_)));
     let graphs = match holder {
         // Where variables keep much as well, cutting graphs would not let go of that.

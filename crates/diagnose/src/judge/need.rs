@@ -54,10 +54,6 @@ pub(super) fn of(
     if need.is_first {
         let of = |class| sum(alive.iter().filter(|alive| alive.class == class));
         let trained = keepers.and_then(|keepers| keepers.trained).unwrap_or_else(|| of(Class::Weights));
-        need.gradients = trained.saturating_sub(of(Class::Gradients));
-        if oom.phase == Some(Phase::Optimizer) {
-            need.gradients = Bytes::ZERO;
-        }
         let to_come = |keepers: &Keepers| {
             keepers.optimizers.iter().map(|one| one.whole.saturating_sub(one.state)).sum()
         };
@@ -66,15 +62,15 @@ pub(super) fn of(
             // What the request itself is for is part of what was to come.
             let asked = needed.saturating_sub(evidence.moment.counters.active);
             need.total += need.state.saturating_sub(asked);
-        } else if oom.phase == Some(Phase::Backward) {
-            // Activations go while gradients come.
-            let goes = of(Class::Activations);
-            need.total += (need.gradients + need.state).saturating_sub(goes);
-        } else {
-            let goes = of(Class::Activations);
-            let later = (needed + need.gradients + need.state).saturating_sub(goes);
-            need.total = need.total.max(later);
+            return need;
         }
+        need.gradients = trained.saturating_sub(of(Class::Gradients));
+        // Activations go while gradients come.
+        let (comes, goes) = (need.gradients + need.state, of(Class::Activations));
+        need.total = match oom.phase {
+            Some(Phase::Backward) => needed + comes.saturating_sub(goes),
+            _ => needed.max((needed + comes).saturating_sub(goes)),
+        };
         return need;
     }
     if oom.phase == Some(Phase::Evaluation) {

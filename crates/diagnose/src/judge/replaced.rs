@@ -2,18 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use oomph_trace::{Bytes, EventIdx};
+use oomph_trace::Bytes;
 use rustc_hash::FxHashMap;
 
-use super::census::{Alive, Kept, keeper, lines, sum};
+use super::census::{Alive, lines, sum};
 use super::words::{line_of, named};
 use super::{Basis, Case, Kind, Role, Verdict};
 use crate::cause::Cause;
 
 /// Less than this share of all there is does not end a job.
 const NOTABLE: f64 = 0.1;
-/// Where usable pieces would let a job live for so many times what it has lived, this is not what ends it.
-const FAR: u64 = 3;
 /// In iterations of the same batch, at least this share of the requests have the same sizes.
 const SAME: f64 = 0.3;
 
@@ -27,13 +25,10 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
     };
     let grown: Vec<&Alive> = case.alive.iter().filter(is_it).collect();
     let bytes = sum(grown.iter().copied());
-    let left = case.limit.saturating_sub(case.needed).0 / growth.per_step.0.max(1);
-    let is_far = case.needed <= case.limit && left > FAR * case.steps_passed().max(10);
-    if bytes.share_of(case.limit) < NOTABLE || is_far || !is_same_batch(case, turn) {
+    if bytes.share_of(case.limit) < NOTABLE || case.is_far(growth.per_step) || !is_same_batch(case, turn) {
         return None;
     }
-    let variables = grown.iter().copied().filter(|alive| matches!(alive.kept, Kept::By(_)));
-    let variable = keeper(variables).and_then(|(kept, _)| case.variable(kept));
+    let variable = case.variable_of(&grown);
     let by = variable.map_or_else(String::new, |variable| format!(" ({})", named(variable)));
     let without = case.needed.saturating_sub(bytes);
     let why = format!("without it {without} of {} would have been needed", case.limit);
@@ -53,7 +48,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Verdict> {
         .blame(lines(grown.iter().copied(), Role::Made, 4))
         .blame(variable.and_then(|variable| line_of(variable, bytes)))
         .blame(case.asked())
-        .not_fragmentation(case, super::Lives::Steps(left));
+        .not_fragmentation(case, case.life_unfragmented(growth.per_step));
     Some(verdict.sealed())
 }
 
@@ -68,9 +63,7 @@ fn is_same_batch(case: &Case<'_>, turn: usize) -> bool {
     let sizes = |turn: usize| {
         let during = starts[turn - 1]..starts[turn];
         let births = case.evidence.recording.program.births();
-        let births = births.skip_while(move |(born, ..)| *born < during.start);
-        let end: EventIdx = starts[turn];
-        births.take_while(move |(born, ..)| *born < end).map(|(_, _, allocation)| allocation.size)
+        births.filter(move |(born, ..)| during.contains(born)).map(|(_, _, allocation)| allocation.size)
     };
     let mut counts: FxHashMap<Bytes, usize> = FxHashMap::default();
     for size in sizes(early) {

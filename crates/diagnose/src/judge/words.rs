@@ -1,12 +1,14 @@
 //! Words that several hypotheses share.
 
-use super::census::Kept;
+use super::census::{Alive, Kept, keeper};
 use super::{Case, Culprit, Lives, Role, Verdict};
 use crate::cause::Cause;
 use crate::frame::{self, Owner};
 use crate::place::{self, Line};
 use oomph_trace::sidecar::Keeper;
 
+/// Where usable pieces would let a job live for so many times what it has lived, growth is not what ends it.
+const FAR: u64 = 3;
 /// How many lines that led to a request are named.
 const OUTER: usize = 6;
 
@@ -15,6 +17,12 @@ impl Case<'_> {
     pub(super) fn variable(&self, kept: Kept) -> Option<&Keeper> {
         let Kept::By(at) = kept else { return None };
         self.keepers?.holders.get(at)
+    }
+
+    /// The variable that keeps most of these, as far as variables keep them.
+    pub(super) fn variable_of(&self, of: &[&Alive]) -> Option<&Keeper> {
+        let by_variables = of.iter().copied().filter(|alive| matches!(alive.kept, Kept::By(_)));
+        keeper(by_variables).and_then(|(kept, _)| self.variable(kept))
     }
 
     /// Whether results of graphs wait for the garbage collector.
@@ -93,6 +101,13 @@ impl Case<'_> {
             None => Lives::Steps(0),
             Some(steps) => Lives::Steps(steps),
         }
+    }
+
+    /// Whether what grows by so much with every step would end the job only much later.
+    pub(super) fn is_far(&self, per_step: oomph_trace::Bytes) -> bool {
+        let far = FAR * self.steps_passed().max(10);
+        self.needed <= self.limit
+            && matches!(self.life_unfragmented(per_step), Lives::Steps(steps) if steps > far)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use oomph_trace::Bytes;
 
-use super::parts::{arithmetic, of_class};
+use super::parts::{arithmetic, made_in, of_class};
 use crate::advice::Basis;
 use crate::cause::Cause;
 use crate::classes::Class;
@@ -128,17 +128,8 @@ pub(super) fn second_model(case: &Case<'_>) -> Option<Verdict> {
 
 /// What the step before made for its backward pass is alive while the next forward pass is made.
 pub(super) fn previous_graph(case: &Case<'_>) -> Option<Verdict> {
-    let turn = case.evidence.steps.under_way(case.oom.event)?;
-    let fixed = |class| {
-        matches!(
-            class,
-            Class::Weights | Class::Gradients | Class::Optimizer | Class::Buffers | Class::Workspaces
-        )
-    };
-    let is_old = |alive: &&Alive| {
-        alive.turn > 0 && alive.turn + 1 == turn && alive.kept == Kept::ByGraph && !fixed(alive.class)
-    };
-    let old: Vec<&Alive> = case.alive.iter().filter(is_old).collect();
+    let before = case.evidence.steps.under_way(case.oom.event)?.checked_sub(1).filter(|turn| *turn > 0)?;
+    let old: Vec<&Alive> = made_in(case, before).filter(|alive| alive.kept == Kept::ByGraph).collect();
     let bytes = sum(old.iter().copied());
     let without = case.needed.saturating_sub(bytes);
     if !case.evidence.steps.phases.trains() || bytes.share_of(case.limit) < 0.2 || without > case.limit {

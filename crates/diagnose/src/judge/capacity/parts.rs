@@ -22,16 +22,20 @@ pub(super) fn of_class(case: &Case<'_>, class: Class) -> Bytes {
     sum(case.alive.iter().filter(|alive| alive.class == class))
 }
 
-/// What the step under way made and is not the model's.
-pub(super) fn of_step<'a>(case: &'a Case<'_>) -> Vec<&'a Alive> {
-    let turn = case.evidence.steps.under_way(case.oom.event).unwrap_or(0);
-    let fixed = |class| {
+/// What an iteration made and is alive, without what is the model's.
+pub(super) fn made_in<'a>(case: &'a Case<'_>, turn: usize) -> impl Iterator<Item = &'a Alive> {
+    let is_models = |class| {
         matches!(
             class,
             Class::Weights | Class::Gradients | Class::Optimizer | Class::Buffers | Class::Workspaces
         )
     };
-    case.alive.iter().filter(|alive| alive.turn == turn && !fixed(alive.class)).collect()
+    case.alive.iter().filter(move |alive| alive.turn == turn && !is_models(alive.class))
+}
+
+/// The same of the step under way.
+pub(super) fn of_step<'a>(case: &'a Case<'_>) -> Vec<&'a Alive> {
+    made_in(case, case.evidence.steps.under_way(case.oom.event).unwrap_or(0)).collect()
 }
 
 /// The lines that made the most of it.

@@ -82,7 +82,7 @@ pub(super) fn spike(case: &Case<'_>) -> Option<Verdict> {
         )
     };
     let claim = format!("one tensor of {size} is asked for at once; {}", arithmetic(case));
-    let lives = if half <= case.limit { Lives::ForGood } else { Lives::Unknown };
+    let lives = case.lives_needing(half);
     Some(Verdict::new(Cause::Capacity, kind, claim).blame(case.asked()).blame(largest_of_step(case, 2)).cure(
         action,
         Basis::Computed,
