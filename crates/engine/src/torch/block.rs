@@ -116,8 +116,8 @@ pub struct Segment {
     pub small: bool,
     /// How it is backed.
     pub backing: Backing,
-    /// When it was made, among all segments.
-    pub(crate) registered: u64,
+    /// The bytes of all segments that were made before it: their order.
+    pub(crate) made_after: Bytes,
 }
 
 impl Segment {
@@ -181,14 +181,14 @@ pub(crate) struct Segments {
     /// A segment and its first block; `None` where an id is unused.
     segments: Vec<Option<Segment>>,
     unused: Vec<SegmentId>,
-    made: u64,
+    made: Bytes,
 }
 
 impl Segments {
-    /// Makes a segment; `registered` is filled in here.
+    /// Makes a segment; `made_after` is filled in here.
     pub(crate) fn add(&mut self, mut segment: Segment) -> SegmentId {
-        segment.registered = self.made;
-        self.made += 1;
+        segment.made_after = self.made;
+        self.made = Bytes(self.made.0.wrapping_add(segment.size.0));
         if let Some(id) = self.unused.pop() {
             self.segments[id.0 as usize] = Some(segment);
             return id;

@@ -279,9 +279,13 @@ impl<D: Device> Torch<D> {
     fn free_key(&self, id: BlockId) -> FreeKey {
         let block = &self.blocks[id];
         let tie = match self.profile.tie_break {
-            TieBreak::Address => (block.addr.0, 0),
-            TieBreak::BlockCounter => (block.registered, 0),
-            TieBreak::SegmentCounter => (self.segments[block.segment].registered, block.addr.0),
+            TieBreak::Address => block.addr.0,
+            TieBreak::BlockCounter => block.registered,
+            TieBreak::SegmentCounter => {
+                let segment = &self.segments[block.segment];
+                // Segments in their order, each as long as it is: a place in one, and within it, is one number.
+                segment.made_after.0.wrapping_add(block.addr.0 - segment.addr.0)
+            }
         };
         FreeKey { size: block.size, tie }
     }
@@ -301,6 +305,6 @@ impl Search {
     /// A segment that serves it.
     fn segment_at(&self, addr: Addr, size: Bytes, backing: Backing) -> Segment {
         let Search { small, stream, owner, .. } = *self;
-        Segment { addr, size, stream, owner, small, backing, registered: 0 }
+        Segment { addr, size, stream, owner, small, backing, made_after: Bytes::ZERO }
     }
 }

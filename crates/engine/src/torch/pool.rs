@@ -10,13 +10,13 @@ use super::block::{BlockId, StreamIdx};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FreeKey {
     pub(crate) size: Bytes,
-    pub(crate) tie: (u64, u64),
+    pub(crate) tie: u64,
 }
 
 impl FreeKey {
     /// Before every block of `size`.
     pub(crate) fn at_least(size: Bytes) -> FreeKey {
-        FreeKey { size, tie: (0, 0) }
+        FreeKey { size, tie: 0 }
     }
 }
 

@@ -78,7 +78,7 @@ impl<D: Device> Torch<D> {
                 owner: seed.owner,
                 small: seed.small,
                 backing,
-                registered: 0,
+                made_after: Bytes::ZERO,
             });
             let mut at = Bytes::ZERO;
             let mut prev = None;
