@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from oomph._recorder import alive
 from oomph._recorder.paths import Anchor, Walk, roots
 from oomph._recorder.storages import has_graph, own_frames, storage_of
 
@@ -108,11 +108,10 @@ def find(torch: Any, kind: str = "cuda", patience: float = _PATIENCE) -> Holding
 def _storages(torch: Any, kind: str) -> dict[tuple[int, int], tuple[Any, int]]:
     """Every storage on devices of this kind: a tensor of it, and its bytes."""
     found: dict[tuple[int, int], tuple[Any, int]] = {}
-    tensor_type = torch.Tensor
-    alive = [thing for thing in gc.get_objects() if issubclass(type(thing), tensor_type)]
+    tensors = alive.instances(torch.Tensor)
     # The gradient of a parameter may have no Python object yet.
-    alive += [t.grad for t in alive if _has_gradient(t)]
-    for tensor in alive:
+    tensors += [t.grad for t in tensors if _has_gradient(t)]
+    for tensor in tensors:
         storage = storage_of(tensor, kind)
         # Parameters tell more than views of them.
         if storage is not None and storage.bytes:
@@ -167,14 +166,10 @@ def _nameless(found: list[tuple[Any, int]], until: float) -> list[Holder]:
 
 def _referrers(found: list[tuple[Any, int]]) -> list[list[str]]:
     """The classes of what refers to each tensor, without this search itself."""
-    tensors = [tensor for tensor, _ in found]
-    own = {id(pair) for pair in found} | {id(tensors)}
-    kinds: dict[int, set[str]] = {id(tensor): set() for tensor in tensors}
-    for thing in gc.get_referrers(*tensors) if tensors else []:
-        # Running functions have been looked through; those that are left are the search's.
-        if id(thing) in own or isinstance(thing, FrameType):
-            continue
-        for child in gc.get_referents(thing):
-            if id(child) in kinds:
-                kinds[id(child)].add(type(thing).__name__)
-    return [sorted(kinds[id(tensor)]) for tensor in tensors]
+    kinds: dict[int, set[str]] = {id(tensor): set() for tensor, _ in found}
+    own = {id(pair) for pair in found}
+    # Running functions have been looked through; those that are left are the search's.
+    for kind, referents in alive.referrers(set(kinds), own, [FrameType]):
+        for child in referents & kinds.keys():
+            kinds[child].add(kind.__name__)
+    return [sorted(kinds[id(tensor)]) for tensor, _ in found]

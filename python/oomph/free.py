@@ -11,6 +11,7 @@ from typing import Any
 from oomph import _holders
 from oomph._errors import clear_frames, is_out_of_memory
 from oomph._free_report import FreeReport, Memory, Stage
+from oomph._recorder import alive
 from oomph._recorder.paths import ipython_shell
 
 _LAST = ("last_exc", "last_value", "last_traceback", "last_type")
@@ -112,8 +113,7 @@ def _drop_exceptions() -> str:
             if getattr(formatter, slot, None) is not None:
                 setattr(formatter, slot, None)
     # Errors that variables keep: their frames are of no more use than those of the last one.
-    live = (thing for thing in gc.get_objects() if issubclass(type(thing), BaseException))
-    kept += [error for error in live if is_out_of_memory(error)]
+    kept += [error for error in alive.instances(BaseException) if is_out_of_memory(error)]
     frames = clear_frames(kept)
     return f"{frames} frame{'s' * (frames != 1)} cleared"
 

@@ -6,11 +6,11 @@ allocation that was and how long it lived.
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from . import alive, complaint
 from .clock import now
 from .storages import storage_of
 
@@ -21,6 +21,16 @@ Entry = tuple[int, int, int, int, str]
 KEPT_LOOKS = 16
 
 
+def _in_each(things: Iterable[Any], read: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
+    """What `read` finds in each of these. They are the program's, and may be anything: one that cannot be read is passed
+    over, with a word."""
+    for thing in things:
+        try:
+            yield from list(read(thing))
+        except Exception as error:
+            complaint.once(f"what a {type(thing).__name__} is for is not recorded", error)
+
+
 def _entries(tensors: Iterable[Any], name: str, time: int) -> Iterator[Entry]:
     for tensor in tensors:
         found = storage_of(tensor)
@@ -29,18 +39,22 @@ def _entries(tensors: Iterable[Any], name: str, time: int) -> Iterator[Entry]:
 
 
 def _parameters(optimizer: Any) -> Iterator[Any]:
-    for group in optimizer.param_groups:
-        yield from group["params"]
+    # An optimizer that never called its base class has no groups, and one that updates something else has no parameters.
+    for group in getattr(optimizer, "param_groups", ()):
+        yield from group.get("params", ())
+
+
+def _gradients(parameters: Iterable[Any]) -> Iterator[Any]:
+    return _in_each(parameters, lambda parameter: () if parameter.grad is None else (parameter.grad,))
 
 
 def gradients(optimizer: Any) -> list[Entry]:
     """The gradients an optimizer is about to use."""
-    tensors = (parameter.grad for parameter in _parameters(optimizer) if parameter.grad is not None)
-    return list(_entries(tensors, "gradients", now()))
+    return list(_entries(_gradients(_in_each([optimizer], _parameters)), "gradients", now()))
 
 
 def _state(optimizer: Any, torch: Any) -> Iterator[Any]:
-    for state in list(optimizer.state.values()):
+    for state in list(getattr(optimizer, "state", {}).values()):
         values = state.values() if isinstance(state, dict) else [state]
         yield from (value for value in values if isinstance(value, torch.Tensor))
 
@@ -52,18 +66,13 @@ _KEPT = {"Adam": 2, "AdamW": 2, "NAdam": 2, "RAdam": 2, "Adamax": 2, "Adadelta":
 def _kept_for_each(optimizer: Any) -> int:
     """How many tensors of a parameter's size the optimizer will keep for it; where its class is unknown, as many as
     it keeps by now."""
-    settings = optimizer.defaults
+    settings = getattr(optimizer, "defaults", {})
     for kind in type(optimizer).__mro__:
         if kind.__name__ in _KEPT:
             return _KEPT[kind.__name__] + bool(settings.get("amsgrad")) + bool(settings.get("centered"))
         if kind.__name__ == "SGD":
             return int(bool(settings.get("momentum")))
     return 0
-
-
-def _is_a(thing: object, kind: type) -> bool:
-    # Not isinstance: that asks the thing itself, and proxies answer by running code of theirs.
-    return issubclass(type(thing), kind)
 
 
 class Trained(NamedTuple):
@@ -74,46 +83,45 @@ class Trained(NamedTuple):
 
     @classmethod
     def find(cls, torch: Any) -> Trained:
-        found = cls([], [])
-        for thing in gc.get_objects():
-            if _is_a(thing, torch.nn.Module):
-                found.modules.append(thing)
-            elif _is_a(thing, torch.optim.Optimizer):
-                found.optimizers.append(thing)
-        return found
+        return cls(alive.instances(torch.nn.Module), alive.instances(torch.optim.Optimizer))
 
     def parameters(self) -> Iterator[Any]:
         """Those of the modules; one that two modules share comes twice."""
-        for module in self.modules:
-            own = list(module.__dict__.get("_parameters", {}).values())
-            yield from (parameter for parameter in own if parameter is not None)
+        return _in_each(self.modules, lambda module: _registered(module, "_parameters"))
 
     def buffers(self) -> Iterator[Any]:
-        for module in self.modules:
-            own = list(module.__dict__.get("_buffers", {}).values())
-            yield from (buffer for buffer in own if buffer is not None)
+        return _in_each(self.modules, lambda module: _registered(module, "_buffers"))
 
 
-def outlook(torch: Any, alive: Trained) -> dict[str, Any]:
+def _registered(module: Any, where: str) -> list[Any]:
+    return [tensor for tensor in list(module.__dict__.get(where, {}).values()) if tensor is not None]
+
+
+def outlook(torch: Any, trained: Trained) -> dict[str, Any]:
     """What training has on the GPU by the time of the first update: bytes that get gradients, and the optimizers with the
     bytes of their parameters and of their state, now and to come."""
-    trained: dict[tuple[int, int], int] = {}
-    for parameter in alive.parameters():
-        found = storage_of(parameter) if parameter.requires_grad else None
-        if found is not None:
-            trained[found.key] = parameter.nbytes
-    optimizers = []
-    for optimizer in alive.optimizers:
-        mine = [p for p in _parameters(optimizer) if p.is_cuda and p.requires_grad]
-        size = sum(p.nbytes for p in mine)
-        state = sum(tensor.nbytes for tensor in _state(optimizer, torch) if tensor.is_cuda)
+
+    def row(optimizer: Any) -> Iterator[dict[str, Any]]:
+        size = sum(_sizes(p for p in _parameters(optimizer) if p.requires_grad).values())
+        state = sum(_sizes(_state(optimizer, torch)).values())
         whole = size * _kept_for_each(optimizer)
-        name = type(optimizer).__name__
-        optimizers.append({"name": name, "parameters": size, "state": state, "whole": max(whole, state)})
-    return {"trained": sum(trained.values()), "optimizers": optimizers}
+        yield {"name": type(optimizer).__name__, "parameters": size, "state": state, "whole": max(whole, state)}
+
+    learning = _in_each(trained.parameters(), lambda p: (p,) if p.requires_grad else ())
+    return {"trained": sum(_sizes(learning).values()), "optimizers": list(_in_each(trained.optimizers, row))}
 
 
-def every_class(torch: Any, alive: Trained, segments: list[dict[str, Any]]) -> list[Entry]:
+def _sizes(tensors: Iterable[Any]) -> dict[tuple[int, int], int]:
+    """The bytes of these tensors that are on a GPU, by where they lie."""
+    found = {}
+    for tensor in tensors:
+        storage = storage_of(tensor)
+        if storage is not None:
+            found[storage.key] = int(tensor.nbytes)
+    return found
+
+
+def every_class(torch: Any, trained: Trained, segments: list[dict[str, Any]]) -> list[Entry]:
     """Every class that can be told by looking at the models and optimizers that are alive."""
     time = now()
     by_place: dict[tuple[int, int], Entry] = {}
@@ -123,12 +131,11 @@ def every_class(torch: Any, alive: Trained, segments: list[dict[str, Any]]) -> l
             # The first class counts: weights that are also somebody's buffer are weights.
             by_place.setdefault((entry[1], entry[2]), entry)
 
-    parameters = [*alive.parameters(), *(p for optimizer in alive.optimizers for p in _parameters(optimizer))]
+    parameters = [*trained.parameters(), *_in_each(trained.optimizers, _parameters)]
     note(parameters, "weights")
-    note((p.grad for p in parameters if p.grad is not None), "gradients")
-    for optimizer in alive.optimizers:
-        note(_state(optimizer, torch), "optimizer")
-    note(alive.buffers(), "buffers")
+    note(_gradients(parameters), "gradients")
+    note(_in_each(trained.optimizers, lambda optimizer: _state(optimizer, torch)), "optimizer")
+    note(trained.buffers(), "buffers")
     for entry in _workspaces(torch, segments, time):
         by_place.setdefault((entry[1], entry[2]), entry)
     return sorted(by_place.values(), key=lambda entry: (entry[1], entry[2]))

@@ -9,6 +9,7 @@ import time
 from types import FunctionType, ModuleType
 from typing import Any
 
+from . import alive
 from .paths import Anchor, Walk, roots, variables
 from .storages import has_graph, is_own, own_frames, storage_of
 
@@ -34,7 +35,7 @@ def keepers(torch: Any) -> dict[str, Any]:
     """The holders, largest first; and the storages of this process, each with its device, address, bytes, the place of its
     holder (None: no variable leads to it), whether it has a graph, and whether only a cycle of objects keeps it."""
     storages = _storages(torch)
-    referred = _referred([tensor for tensor, _ in storages.values()])
+    referred = _referred(storages)
     holders: dict[tuple[str, str], _Holder] = {}
     found: list[tuple[int, int, int, _Holder | None, bool]] = []
     # What no Python object refers to, no variable leads to: a graph keeps it, or C++.
@@ -131,18 +132,10 @@ def _operations(tensor: Any) -> int:
     return len(seen)
 
 
-def _referred(tensors: list[Any]) -> set[int]:
-    """Those that some Python object refers to, beside this search."""
-    wanted = {id(tensor) for tensor in tensors}
-    own = {id(tensors)}
-    found: set[int] = set()
-    for thing in gc.get_objects():
-        if id(thing) in own or type(thing) is tuple and len(thing) == 2 and type(thing[1]) is int:
-            continue
-        if not issubclass(type(thing), _PLAIN):
-            for child in gc.get_referents(thing):
-                if id(child) in wanted:
-                    found.add(id(child))
+def _referred(storages: dict[tuple[int, int], tuple[Any, int]]) -> set[int]:
+    """The ids of those tensors that some Python object refers to, beside this search."""
+    wanted = {id(tensor) for tensor, _ in storages.values()}
+    found = wanted & alive.referred({id(entry) for entry in storages.values()}, _PLAIN)
     step: Any = None
     for step in list(sys._current_frames().values()):
         while step is not None:
@@ -151,15 +144,14 @@ def _referred(tensors: list[Any]) -> set[int]:
             step = step.f_back
     # A frame that refers to itself would keep the tensors until the collector runs.
     del step
-    tensors.clear()
     return found
 
 
 def _storages(torch: Any) -> dict[tuple[int, int], tuple[Any, int]]:
     """Every storage that a Python object leads to: a tensor of it, and its bytes."""
     found: dict[tuple[int, int], tuple[Any, int]] = {}
-    for thing in gc.get_objects():
-        storage = storage_of(thing) if issubclass(type(thing), torch.Tensor) else None
+    for thing in alive.instances(torch.Tensor):
+        storage = storage_of(thing)
         # A number with a graph is small, and keeps much.
         if storage is not None and (storage.bytes >= _SMALLEST or has_graph(thing)):
             if storage.key not in found or has_graph(thing):

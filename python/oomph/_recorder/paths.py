@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from types import CellType, CoroutineType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
+from . import alive
+
 # How far from its variable a tensor may be.
 _DEPTH = 14
 # Objects between two looks at the clock.
@@ -79,9 +81,8 @@ def roots(torch: Any, own: set[int]) -> Iterator[Root]:
             if id(step) not in own:
                 yield from sorted(variables(step, ""), key=rank)
             step = step.f_back
-    alive = gc.get_objects()
-    for thing in alive:
-        if issubclass(type(thing), BaseException) and thing.__traceback__ is not None:
+    for thing in alive.instances(BaseException, GeneratorType, CoroutineType):
+        if issubclass(type(thing), BaseException):
             trace = thing.__traceback__
             while trace is not None:
                 kept = variables(trace.tb_frame, f", kept by a {type(thing).__name__}")
@@ -91,7 +92,6 @@ def roots(torch: Any, own: set[int]) -> Iterator[Root]:
             yield from variables(thing.gi_frame, ", a generator")
         elif type(thing) is CoroutineType and thing.cr_frame is not None and not thing.cr_running:
             yield from variables(thing.cr_frame, ", a coroutine")
-    del alive
     for module_name, module in list(sys.modules.items()):
         if type(module) is ModuleType and not module_name.startswith(("oomph", "_oomph", "__main__")):
             for name, value in list(vars(module).items()):
