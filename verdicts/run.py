@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs programs whose fault is known under `oomph run`, on a GPU that is not there, and judges the verdicts.
 
-    python3 verdicts/run.py [--only 101,2] [--cured] [--jobs 2] [--keep DIR]
+    python3 verdicts/run.py [--only 101,2] [--cured] [--jobs 2] [--keep DIR] [--cold]
 
 `oomph`, `python` and the phantom's library are those of the environment that this Python belongs to, or OOMPH, PYTHON and
 PHANTOM. Each program is asked three things of its verdict: is the cause one that its label accepts; does a line to blame
 stand in the label; does the first cure have a word of the label's, and none that would do harm. With `--cured` the
-programs run with their cure, and have to complete under the same limit.
+programs run with their cure, and have to complete under the same limit. All are forks of one Python that has imported
+PyTorch (warm.py); with `--cold` each has a Python of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import warm
+
 HERE = pathlib.Path(__file__).resolve().parent
 # A card that is larger than any limit here.
 CARD = 139 << 30
@@ -39,16 +42,18 @@ def tools() -> tuple[str, str, str]:
     return os.environ.get("OOMPH", str(scripts / "oomph")), os.environ.get("PYTHON", sys.executable), phantom
 
 
-def verdict_of(label: dict[str, Any], is_cured: bool, keep: str | None) -> tuple[int, dict[str, Any] | None]:
+def verdict_of(
+    label: dict[str, Any], is_cured: bool, keep: str | None, python: str, preloads: list[str]
+) -> tuple[int, dict[str, Any] | None]:
     """The program's exit code, and what the recording's verdict says."""
-    oomph, python, phantom = tools()
+    oomph, _, _ = tools()
     dropped = ("CURED", "LD_PRELOAD", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
     if is_cured:
         environment["CURED"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         script = str(HERE / "programs" / label["file"])
-        command = [oomph, "run", "-q", "--limit", label["limit"], "env", f"LD_PRELOAD={phantom}"]
+        command = [oomph, "run", "-q", "--limit", label["limit"], "env", *preloads]
         command += [f"OOMPH_PHANTOM=total={CARD}", python, script]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=LONGEST)
         if keep:
@@ -83,12 +88,27 @@ def main() -> None:
     parser.add_argument("--cured", action="store_true", help="run them with their cures")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", help="leave the run folders here")
+    parser.add_argument("--cold", action="store_true", help="give each program a Python of its own")
     chosen = parser.parse_args()
     labels = [json.loads(line) for line in (HERE / "labels.jsonl").read_text().splitlines()]
     labels = [label for label in labels if label["file"].startswith(tuple(chosen.only.split(",")))]
+    _, python, phantom = tools()
+    if chosen.cold:
+        sums = run_all(labels, chosen, python, [f"LD_PRELOAD={phantom}"])
+    else:
+        with warm.python(python, phantom) as stand_in:
+            sums = run_all(labels, chosen, stand_in, [])
+    print(", ".join(f"{key} {count}" for key, count in sums.items()) + f" of {len(labels)}")
+    sys.exit(chosen.cured and sums["complete"] < len(labels))
+
+
+def run_all(
+    labels: list[dict[str, Any]], chosen: argparse.Namespace, python: str, preloads: list[str]
+) -> Counter[str]:
+    """How many programs complete, or are judged rightly."""
     sums: Counter[str] = Counter()
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        results = pool.map(lambda label: verdict_of(label, chosen.cured, chosen.keep), labels)
+        results = pool.map(lambda label: verdict_of(label, chosen.cured, chosen.keep, python, preloads), labels)
         for label, (code, verdict) in zip(labels, results):
             if chosen.cured:
                 sums["complete"] += code == 0
@@ -99,8 +119,7 @@ def main() -> None:
             said = f"{verdict['cause']}, {verdict['kind']}" if verdict else "no verdict"
             wrong = [key for key in ("cause", "line", "advice") if not judged[key]] + ["harm"] * judged["harm"]
             print(f"{label['file']:36} {label['kind']:22} {said:40} {' '.join(wrong)}", flush=True)
-    print(", ".join(f"{key} {count}" for key, count in sums.items()) + f" of {len(labels)}")
-    sys.exit(chosen.cured and sums["complete"] < len(labels))
+    return sums
 
 
 if __name__ == "__main__":

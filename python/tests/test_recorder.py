@@ -424,3 +424,34 @@ def test_the_text_of_tensorflow_is_explained(programs: Programs) -> None:
     sidecar = ended.recording()["oomph"]
     assert sidecar["framework"] == "tensorflow" and sidecar["exception"]["oom"]
     assert "16.00 GiB" in ended.stderr
+
+
+def test_a_program_that_first_looks_whether_torch_is_installed_is_recorded(programs: Programs) -> None:
+    ended = programs.run("import importlib.util\nassert importlib.util.find_spec('torch')\n" + LEAK, "--limit", "4GiB")
+    assert ended.code == 1
+    assert ended.recording()["oomph"]["devices"][0]["limit"] == 4 * GIB
+    assert "capacity" in ended.stderr
+
+
+def test_odd_models_and_optimizers_are_recorded_as_far_as_they_can_be_read(programs: Programs) -> None:
+    odd = """
+class Bare(torch.optim.Optimizer):
+    def __init__(self):
+        pass
+class Other(torch.optim.SGD):
+    def __init__(self, parameters):
+        super().__init__(parameters, 0.1)
+        self.param_groups.append({"lr": 0.1})
+class Shy(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        raise RuntimeError("do not look at me")
+kept = [torch.nn.LazyLinear(4), Bare(), Other([torch.zeros(4, requires_grad=True)])]
+model.register_buffer("shy", torch.ones(8, device="cuda").as_subclass(Shy))
+"""
+    ended = programs.run(MODEL + odd + LEAK, "--limit", "4GiB")
+    assert "capacity" in ended.stderr
+    assert [line for line in ended.stderr.splitlines() if line.startswith("oomph: ")] == []
+    recording = ended.recording()["oomph"]
+    assert {name for *_, name in recording["classes"]} == {"weights", "buffers"}
+    assert recording["keepers"]["optimizers"]

@@ -4,40 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 from . import complaint
 
 Callback = Callable[[ModuleType], None]
 
 
-class _CallbackLoader(Loader):
-    """A loader that does what another does, and then calls back."""
-
-    def __init__(self, loader: Loader, callback: Callback) -> None:
-        self._loader = loader
-        self._callback = callback
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        # The module sees its own loader, as it would without us.
-        spec = module.__spec__
-        if spec is not None:
-            spec.loader = self._loader
-        module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        try:
-            self._callback(module)
-        except Exception as error:
-            complaint.once(f"cannot record {module.__name__}", error)
-
-
 class _ImportWatch(MetaPathFinder):
-    """Finds no module itself; puts a callback into the loader of those that are waited for."""
+    """Finds no module itself: it lets the loaders of those that are waited for say when they load. A lookup alone
+    (`importlib.util.find_spec`, which libraries use to see what is installed) changes nothing."""
 
     def __init__(self, before: dict[str, Callable[[], None]], after: dict[str, Callback]) -> None:
         self._before = before
@@ -48,23 +27,45 @@ class _ImportWatch(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname not in self._after:
             return None
-        callback = self._after.pop(fullname)
-        prepare = self._before.pop(fullname, None)
-        if prepare is not None:
-            try:
-                prepare()
-            except Exception as error:
-                complaint.once(f"cannot prepare {fullname}", error)
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             if finder is self or find is None:
                 continue
             spec: ModuleSpec | None = find(fullname, path, target)
             if spec is not None:
-                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                    spec.loader = _CallbackLoader(spec.loader, callback)
+                try:
+                    self._listen(fullname, spec.loader)
+                except Exception as error:
+                    complaint.once(f"{fullname} is not recorded", error)
                 return spec
         return None
+
+    def _listen(self, name: str, loader: Any) -> None:
+        """Calls back when this loader loads. The loader stays what it is: programs look at it."""
+        load = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            if module.__name__ != name:
+                # A loader of several modules, such as one for an archive.
+                load(module)
+                return
+            # Another loader of the same module may have called back by now.
+            prepare, callback = self._before.pop(name, None), self._after.get(name)
+            if prepare is not None:
+                try:
+                    prepare()
+                except Exception as error:
+                    complaint.once(f"cannot prepare {name}", error)
+            load(module)
+            # Not before: a module that could not be loaded may be tried again.
+            del loader.exec_module
+            if callback is not None and self._after.pop(name, None) is not None:
+                try:
+                    callback(module)
+                except Exception as error:
+                    complaint.once(f"cannot record {name}", error)
+
+        loader.exec_module = exec_module
 
 
 def watch(before: dict[str, Callable[[], None]], after: dict[str, Callback]) -> None:
