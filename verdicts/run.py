@@ -43,10 +43,9 @@ def tools() -> tuple[str, str, str]:
 
 
 def verdict_of(
-    label: dict[str, Any], is_cured: bool, keep: str | None, python: str, preloads: list[str]
+    label: dict[str, Any], is_cured: bool, keep: str | None, oomph: str, python: str, preloads: list[str]
 ) -> tuple[int, dict[str, Any] | None]:
     """The program's exit code, and what the recording's verdict says."""
-    oomph, _, _ = tools()
     dropped = ("CURED", "LD_PRELOAD", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
     if is_cured:
@@ -92,23 +91,23 @@ def main() -> None:
     chosen = parser.parse_args()
     labels = [json.loads(line) for line in (HERE / "labels.jsonl").read_text().splitlines()]
     labels = [label for label in labels if label["file"].startswith(tuple(chosen.only.split(",")))]
-    _, python, phantom = tools()
+    oomph, python, phantom = tools()
     if chosen.cold:
-        sums = run_all(labels, chosen, python, [f"LD_PRELOAD={phantom}"])
+        sums = run_all(labels, chosen, oomph, python, [f"LD_PRELOAD={phantom}"])
     else:
         with warm.python(python, phantom) as stand_in:
-            sums = run_all(labels, chosen, stand_in, [])
+            sums = run_all(labels, chosen, oomph, stand_in, [])
     print(", ".join(f"{key} {count}" for key, count in sums.items()) + f" of {len(labels)}")
     sys.exit(chosen.cured and sums["complete"] < len(labels))
 
 
 def run_all(
-    labels: list[dict[str, Any]], chosen: argparse.Namespace, python: str, preloads: list[str]
+    labels: list[dict[str, Any]], chosen: argparse.Namespace, oomph: str, python: str, preloads: list[str]
 ) -> Counter[str]:
     """How many programs complete, or are judged rightly."""
     sums: Counter[str] = Counter()
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        results = pool.map(lambda label: verdict_of(label, chosen.cured, chosen.keep, python, preloads), labels)
+        results = pool.map(lambda label: verdict_of(label, chosen.cured, chosen.keep, oomph, python, preloads), labels)
         for label, (code, verdict) in zip(labels, results):
             if chosen.cured:
                 sums["complete"] += code == 0
