@@ -159,6 +159,27 @@ fn an_interrupt_typed_at_the_terminal_arrives_once() {
     assert_eq!(shown, shows(0, "ready\nSIGINT 1\nshell: ended 6\n", ""));
 }
 
+/// Runs a job in a process group of its own, and sends the group a signal when the job says that it is ready.
+const GROUP: &str = r#"
+import os, signal, subprocess, sys
+job = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True, process_group=0)
+print(job.stdout.readline(), end="")
+os.killpg(job.pid, getattr(signal, sys.argv[1]))
+print(job.stdout.read(), end="")
+sys.exit(job.wait())
+"#;
+
+#[test]
+fn what_is_sent_to_the_group_arrives_once() {
+    let ground = Ground::new("group");
+    let (driver, script) = (ground.file("group.py", GROUP), ground.file("arrivals.py", ARRIVALS));
+    for signal in ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] {
+        let words = [driver.as_str(), signal, env!("CARGO_BIN_EXE_oomph"), "run", &script, signal, "ready"];
+        let shown = seen(&ground.program("python3", &words).output().unwrap());
+        assert_eq!(shown, shows(6, &format!("ready\n{signal} 1\n"), ""));
+    }
+}
+
 #[test]
 fn a_job_stops_and_goes_on_as_it_would_alone() {
     let ground = Ground::new("stop");

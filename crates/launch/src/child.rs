@@ -1,7 +1,8 @@
 //! The child: started with our own standard streams, waited for, and sent on every signal that is meant for it.
 //!
-//! It stays in our process group, so what the terminal sends (^C, ^\, ^Z, a new size) reaches it without us; only what
-//! some process sent to us is passed on. A signal that was ignored when we started stays ignored for both.
+//! It stays in our process group, so what the terminal sends (^C, ^\, ^Z, a new size) or a process sends to the group
+//! reaches it without us; only what was sent to us alone is passed on. A signal that was ignored when we started stays
+//! ignored for both.
 
 use std::io;
 use std::process::{Command, ExitStatus};
@@ -14,10 +15,14 @@ use signal_hook::consts::signal::{
 };
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
-use signal_hook::low_level::siginfo::{Cause, Origin};
+use signal_hook::low_level::siginfo::Cause;
+
+use crate::sentinel::Sentinel;
 
 /// What is passed on.
 const PASSED_ON: &[i32] = &[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP];
+/// Of these, what ends a process that has no use of its own for it.
+const FATAL: &[i32] = &[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2];
 /// What ends us once the child is gone.
 const ENDING: &[i32] = &[SIGTERM, SIGHUP, SIGINT, SIGQUIT];
 
@@ -88,6 +93,7 @@ impl Signals {
 
     /// Starts the child and waits for its end.
     pub fn run(&mut self, command: &mut Command) -> io::Result<Outcome> {
+        let mut sentinel = Sentinel::start();
         let mut child = command.spawn()?;
         let pid = Pid::from_child(&child);
         *locked(&self.receiver) = Receiver::Child(pid);
@@ -95,7 +101,9 @@ impl Signals {
             let receiver = Arc::clone(&self.receiver);
             thread::spawn(move || {
                 for origin in source.forever() {
-                    pass_on(&origin, &receiver);
+                    let was_sent = matches!(origin.cause, Cause::Sent(_));
+                    let has_it = FATAL.contains(&origin.signal) && sentinel.was_sent_to_the_group(origin.signal);
+                    pass_on(origin.signal, was_sent && !has_it, &receiver);
                 }
             });
         }
@@ -113,18 +121,17 @@ fn locked(receiver: &Mutex<Receiver>) -> MutexGuard<'_, Receiver> {
     receiver.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn pass_on(origin: &Origin, receiver: &Mutex<Receiver>) {
-    let was_sent = matches!(origin.cause, Cause::Sent(_));
+fn pass_on(signal: i32, is_for_us_alone: bool, receiver: &Mutex<Receiver>) {
     match *locked(receiver) {
         // A shell's `fg` wakes the whole group, a `kill -CONT` only us.
-        Receiver::Child(pid) if origin.signal == SIGCONT && !is_stopped(pid) => {}
+        Receiver::Child(pid) if signal == SIGCONT && !is_stopped(pid) => {}
         Receiver::Child(pid) => {
-            if let Some(signal) = Signal::from_named_raw(origin.signal).filter(|_| was_sent) {
+            if let Some(signal) = Signal::from_named_raw(signal).filter(|_| is_for_us_alone) {
                 // It may have ended by itself in the meantime.
                 let _ = kill_process(pid, signal);
             }
         }
-        Receiver::Us(code) if ENDING.contains(&origin.signal) => std::process::exit(code.into()),
+        Receiver::Us(code) if ENDING.contains(&signal) => std::process::exit(code.into()),
         Receiver::Us(_) | Receiver::Nobody => {}
     }
 }

@@ -23,6 +23,8 @@ pub mod folder;
 
 pub mod command;
 
+mod sentinel;
+
 pub mod child;
 
 pub mod pressure;

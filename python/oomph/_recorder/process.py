@@ -137,24 +137,18 @@ class Process:
             complaint.once("the recording of the error is not kept", error)
 
     def at_signal(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGUSR1:
-            self.flush("dump")
-            return
-        if self.is_worth_writing():
-            self.flush("signal")
-        # The process ends as it would have: of this signal.
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        self.flush("dump")
 
-    def take_signals(self) -> None:
-        """SIGTERM and SIGUSR1, where the program has no use of its own for them."""
-        for number in (signal.SIGTERM, signal.SIGUSR1):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                try:
-                    signal.signal(number, self.at_signal)
-                except ValueError:
-                    # Not the main thread: somebody started us late.
-                    return
+    def take_signal(self) -> None:
+        """SIGUSR1, by which `oomph dump` asks, where the program has no use of its own for it. No signal that ends a
+        process is taken: Python runs handlers only between its own instructions, so a process that is in C code, such as
+        a collective that hangs, would not end any more."""
+        if signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL:
+            try:
+                signal.signal(signal.SIGUSR1, self.at_signal)
+            except ValueError:
+                # Not the main thread: somebody started us late.
+                return
 
     def at_fork(self) -> None:
         """In the child of a fork: a process of its own, with nothing recorded yet."""
@@ -213,6 +207,6 @@ def begin(folder: str) -> None:
         },
         {"torch": process.at_torch, "jax": nothing, "tensorflow": nothing},
     )
-    process.take_signals()
+    process.take_signal()
     atexit.register(process.at_exit)
     os.register_at_fork(after_in_child=process.at_fork)
