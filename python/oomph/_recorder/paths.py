@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from types import CellType, CoroutineType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
+from .cells import ipython_shell, name_of
+
 # How far from its variable a tensor may be.
 _DEPTH = 14
 # Objects between two looks at the clock.
@@ -98,18 +100,12 @@ def roots(torch: Any, own: set[int]) -> Iterator[Root]:
                 yield Root(f"{module_name}.{name}", value)
 
 
-def ipython_shell() -> Any:
-    """The shell of IPython that this process runs in; None where it runs in none."""
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
-
-
 def variables(frame: FrameType, how: str = "") -> list[Root]:
     """The local variables of a function; those of a module are its globals."""
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return []
     code = frame.f_code
-    where = f" in {code.co_name}(), {os.path.basename(code.co_filename)}:{frame.f_lineno}{how}"
+    where = f" in {code.co_name}(), {os.path.basename(name_of(code.co_filename))}:{frame.f_lineno}{how}"
     known = frame.f_locals
     found = [Root(name, value, where) for name, value in list(known.items())]
     if sys.version_info < (3, 13):

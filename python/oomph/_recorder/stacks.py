@@ -29,21 +29,24 @@ class Stacks:
 
     def __init__(self, torch: Any, ring: int, has_all: bool = False) -> None:
         self._torch = torch
-        self._record = own_recording(torch, self._yield)
+        self._record = own_recording(torch, self._yield, self._return)
         self._ring = ring
         self._is_on = False
         # All of them, where every step may matter and none has to be fast.
-        self._has_all = has_all
+        self.has_all = has_all
         self._retries = 0
         self._asked = 0
         self._is_ours = True
+        self._is_wanted = False
         self.spans: list[tuple[int, int | None]] = []
 
     def begin(self) -> None:
+        self._is_wanted = True
         self._set(True)
 
     def end(self) -> None:
         """Stops recording, of events as of stacks."""
+        self._is_wanted = False
         if self._is_ours:
             self._set(False)
             self._record(None)
@@ -51,6 +54,14 @@ class Stacks:
     def _yield(self) -> None:
         """The program records for itself: its options stay as it sets them."""
         self._is_ours = False
+
+    def _return(self) -> None:
+        """The program has done with its own recording, which PyTorch has dropped."""
+        self._is_ours = True
+        if self._is_on:
+            self.spans[-1] = (self.spans[-1][0], now())
+        self._is_on = False
+        self._set(self._is_wanted)
 
     def _set(self, on: bool) -> None:
         if on == self._is_on or not self._is_ours:
@@ -73,7 +84,7 @@ class Stacks:
         stats = self._torch._C._cuda_memoryStats(device)
         before, self._asked = self._asked, int(stats["allocation"]["all"]["allocated"])
         every = EVERY if self._asked - before < MANY else EVERY_OF_MANY
-        self._set(self._has_all or step < FIRST or step % every == 0 or self._is_tight(stats, limit))
+        self._set(self.has_all or step < FIRST or step % every == 0 or self._is_tight(stats, limit))
 
     def _is_tight(self, stats: dict[str, Any], limit: int) -> bool:
         had, self._retries = self._retries, stats["num_alloc_retries"]
