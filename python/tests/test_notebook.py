@@ -162,7 +162,14 @@ def test_a_recorded_cell_runs_as_it_would_alone() -> None:
 
 
 def test_a_loop_that_keeps_its_losses_is_a_leak(run_on_card: Callable[..., list[list[Any]]]) -> None:
-    outputs = run_on_card("%load_ext oomph", LEAK, LOOP)
+    caught = """\
+import oomph
+try:
+    step()
+except torch.OutOfMemoryError as error:
+    print(oomph.explain(error).data["ooms"][0]["verdict"]["cause"])"""
+    outputs = run_on_card("%load_ext oomph", LEAK, LOOP, caught)
+    assert printed(outputs[3]) == "leak\n"
     assert [output.output_type for output in outputs[2]] == ["error", "display_data"]
     lines = verdict(outputs[2][1])
     assert lines[0].startswith("out of memory on GPU 0, step ") and lines[1].startswith("  Where    In[")
