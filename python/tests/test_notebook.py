@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from programs import MODEL, Programs
+from programs import LEAK, Programs
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -38,17 +38,6 @@ def step():
 step()"""
 
 
-LEAK = (
-    MODEL
-    + """
-losses = []
-def step():
-    optimizer.zero_grad()
-    loss = model(torch.ones(4, 1 << 20, device="cuda")).sum()
-    loss.backward(retain_graph=True)
-    optimizer.step()
-    losses.append(loss)"""
-)
 LOOP = """\
 for batch in range(1000):
     optimizer.zero_grad()

@@ -2,29 +2,8 @@
 
 from __future__ import annotations
 
-from programs import MODEL, Programs
+from programs import LEAK, Programs
 
-LEAK = (
-    MODEL
-    + """
-import oomph
-
-losses = []
-def step():
-    optimizer.zero_grad()
-    loss = model(torch.ones(4, 1 << 20, device="cuda")).sum()
-    loss.backward(retain_graph=True)
-    optimizer.step()
-    losses.append(loss)
-
-def train():
-    while True:
-        step()
-
-def verdict(explanation):
-    return explanation.data["ooms"][0]["verdict"]
-"""
-)
 CARD = f"name=Tesla T4;total={1 << 30};capability=7.5;processors=40"
 
 

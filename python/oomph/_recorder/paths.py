@@ -64,7 +64,7 @@ class Root:
 
 def roots(torch: Any, own: set[int]) -> Iterator[Root]:
     """The variables of the program, in the order in which people would name them: its globals, models first; those of
-    running functions; those that exceptions and generators keep; those of modules. `own`: frames to leave out."""
+    running functions; those that exceptions and generators keep. `own`: frames to leave out."""
     shell = ipython_shell()
     names = shell.user_ns if shell is not None else vars(sys.modules["__main__"])
     hidden = shell.user_ns_hidden if shell is not None else {}
@@ -93,7 +93,10 @@ def roots(torch: Any, own: set[int]) -> Iterator[Root]:
             yield from variables(thing.gi_frame, ", a generator")
         elif type(thing) is CoroutineType and thing.cr_frame is not None and not thing.cr_running:
             yield from variables(thing.cr_frame, ", a coroutine")
-    del alive
+
+
+def module_roots() -> Iterator[Root]:
+    """The variables of modules, the program's first one left out."""
     for module_name, module in list(sys.modules.items()):
         if type(module) is ModuleType and not module_name.startswith(("oomph", "_oomph", "__main__")):
             for name, value in list(vars(module).items()):
