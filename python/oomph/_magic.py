@@ -38,6 +38,7 @@ class Magic:
 
     def run(self, line: str, cell: str | None = None) -> Any:
         """`%oomph` explains, frees and tells; `%oomph help` lists what it can."""
+        __tracebackhide__ = True
         verbs = {"": self._now, "explain": self._explain, "free": self._free, "status": self._status, "help": self._help}
         word = line.strip()
         if cell is not None and not word:
@@ -78,6 +79,7 @@ class Magic:
 
     def _cell(self, cell: str) -> Any:
         """Runs the cell as if it stood alone: its last value is the result, its error is the cell's."""
+        __tracebackhide__ = True
         torch = sys.modules.get("torch")
         if torch is None:
             value = self._run(cell)
@@ -102,6 +104,7 @@ class Magic:
         return value
 
     def _run(self, cell: str) -> Any:
+        __tracebackhide__ = True
         shell = self._notebook.shell
         # The magic itself stands in the first line. Cached, so that a traceback can show its lines.
         text = "\n" + shell.transform_cell(cell)

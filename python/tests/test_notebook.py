@@ -238,6 +238,24 @@ def test_a_recorded_cell_shows_its_lines_in_every_step(run_on_card: Callable[...
     assert "Cause    leak: " in " ".join(verdict(outputs[4][1]))
 
 
+def test_tracebacks_show_no_lines_of_oomph(run_on_card: Callable[..., list[list[Any]]]) -> None:
+    fails = """\
+class Fails(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        return torch.empty(2 << 30, dtype=torch.uint8, device="cuda")
+Fails.apply(torch.ones(1, device="cuda", requires_grad=True)).backward()"""
+    outputs = run_on_card("%load_ext oomph\nimport torch", fails, "%%oomph\n" + fails)
+    for number in (1, 2):
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", "".join(outputs[number][0].traceback))
+        assert "Fails.apply(torch.ones" in shown and "in Fails.backward(ctx, gradient)" in shown
+        assert not re.search(r"File \S*/oomph/", shown), shown
+        assert f"  Where    In[{number + 1}]:{number + 6} backward" in verdict(outputs[number][1])
+
+
 UNDER_RUN = """
 import nbclient, nbformat, sys
 cells = [nbformat.v4.new_code_cell(cell) for cell in {cells!r}]

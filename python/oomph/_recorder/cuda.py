@@ -30,6 +30,7 @@ def own_recording(
 
     @functools.wraps(record)
     def recorded_by_the_program(enabled: Any = "all", *args: Any, **kwargs: Any) -> None:
+        __tracebackhide__ = True
         at_takeover()
         record(enabled, *args, **kwargs)
         if enabled is None:
@@ -62,6 +63,7 @@ class Peaks:
 
         @functools.wraps(original)
         def reset_peak_memory_stats(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
             try:
                 for device in range(torch.cuda.device_count()):
                     for name, peak in self.of(device, torch.cuda.memory_stats(device)).items():
@@ -134,6 +136,7 @@ class Limits:
 
         @functools.wraps(original)
         def set_device(device: Any) -> None:
+            __tracebackhide__ = True
             original(device)
             try:
                 self.apply(torch)

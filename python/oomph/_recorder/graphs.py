@@ -25,8 +25,8 @@ def operations(tensor: Any, seen: set[Any]) -> Iterator[Any]:
 
 
 def saved(operation: Any) -> Iterator[Any]:
-    """The tensors that an operation keeps, as it keeps them: nothing is unpacked. None where PyTorch does not show them:
-    before 2.9, or after the backward pass."""
+    """The tensors that an operation keeps, as it keeps them: nothing is unpacked. None after the backward pass, and
+    where PyTorch shows them only unpacked, as older ones do."""
     kind = type(operation)
     if kind not in _SAVED:
         _SAVED[kind] = tuple(name for name in dir(operation) if name.startswith("_raw_saved_"))
