@@ -62,9 +62,9 @@ def explain(
     """Why memory ran out, from a snapshot, a log, a run's folder, a message or an exception.
 
     An exception is explained from the recording of this process, if it is recorded (`oomph.record()`, a notebook with
-    `%load_ext oomph`, `oomph run`); else from what it says. Without an argument: from what `oomph run` has recorded of this process, else the exception that is being handled,
-    else the last one that nobody caught, else the last run recorded in the current folder. `limit` is the memory that
-    the job could hold, where a snapshot does not show it.
+    `%load_ext oomph`, `oomph run`); else from what it says. Without an argument: from what `oomph run` has recorded of
+    this process, else the exception that is being handled, else the last one that nobody caught, else the last run
+    recorded in the current folder. `limit` is the memory that the job could hold, where a snapshot does not show it.
     """
     held = parse_size(limit) if isinstance(limit, str) else limit
     if what is None:

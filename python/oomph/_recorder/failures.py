@@ -40,9 +40,13 @@ def _with_last(trace: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
     return [event for index, event in enumerate(trace) if index not in dropped] if dropped else trace
 
 
-def quote(quotes: cells.Quotes, noted: list[dict[str, Any]]) -> None:
-    """Notes the lines of cells in their stacks."""
+def name_cells(snapshot: dict[str, Any], noted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Calls the cells in a snapshot's stacks as the notebook does; gives what the lines say that those and the failures
+    name."""
+    quotes = cells.Quotes()
+    quotes.name_stacks(snapshot)
     for oom in noted:
         for frame, text in zip(oom["frames"], oom["code"]):
             if cells.NAME.fullmatch(frame["filename"]):
                 quotes.add(frame["filename"], frame["line"], text)
+    return quotes.rows()

@@ -136,16 +136,11 @@ class Recorder:
     @contextlib.contextmanager
     def every_stack(self) -> Iterator[None]:
         """Stacks of every request in the block, whatever they cost."""
-        stacks = self._stacks
-        had = stacks is not None and stacks.has_all
-        if stacks is not None and self.is_recording:
-            stacks.has_all = True
-            stacks.on()
-        try:
+        if self._stacks is None or not self.is_recording:
             yield
-        finally:
-            if stacks is not None:
-                stacks.has_all = had
+            return
+        with self._stacks.all():
+            yield
 
     def _at_step(self, step: int) -> None:
         try:
@@ -232,10 +227,7 @@ class Recorder:
         if since:
             sidecar["ooms"] = [oom for oom in self.ooms if oom["time_us"] >= since]
             failures.keep(snapshot, sidecar["ooms"])
-        quotes = cells.Quotes()
-        quotes.name_stacks(snapshot)
-        failures.quote(quotes, sidecar["ooms"])
-        sidecar["cells"] = quotes.rows()
+        sidecar["cells"] = failures.name_cells(snapshot, sidecar["ooms"])
         looks = self._first_look + self._oom_look + [entry for look in self._looks for entry in look]
         if self.is_recording:
             looks += self._look(why, snapshot["segments"])

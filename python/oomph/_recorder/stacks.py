@@ -8,6 +8,8 @@ has stacks throughout.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from .clock import now
@@ -33,7 +35,7 @@ class Stacks:
         self._ring = ring
         self._is_on = False
         # All of them, where every step may matter and none has to be fast.
-        self.has_all = has_all
+        self._has_all = has_all
         self._retries = 0
         self._asked = 0
         self._is_ours = True
@@ -79,12 +81,22 @@ class Stacks:
         """Stacks from here to the next step."""
         self._set(True)
 
+    @contextlib.contextmanager
+    def all(self) -> Iterator[None]:
+        """All of them in the block, whatever they cost."""
+        had, self._has_all = self._has_all, True
+        self.on()
+        try:
+            yield
+        finally:
+            self._has_all = had
+
     def at_step(self, step: int, device: int, limit: int) -> None:
         """A step begins. Its device and what that may hold decide whether memory is tight."""
         stats = self._torch._C._cuda_memoryStats(device)
         before, self._asked = self._asked, int(stats["allocation"]["all"]["allocated"])
         every = EVERY if self._asked - before < MANY else EVERY_OF_MANY
-        self._set(self.has_all or step < FIRST or step % every == 0 or self._is_tight(stats, limit))
+        self._set(self._has_all or step < FIRST or step % every == 0 or self._is_tight(stats, limit))
 
     def _is_tight(self, stats: dict[str, Any], limit: int) -> bool:
         had, self._retries = self._retries, stats["num_alloc_retries"]
