@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from oomph._oomph import format_size
 from oomph._recorder import alive
-from oomph._recorder.paths import Anchor, Walk, roots
+from oomph._recorder.graphs import operations, saved
+from oomph._recorder.paths import Anchor, Walk, module_roots, roots
 from oomph._recorder.storages import has_graph, own_frames, storage_of
 
 # How long the search may take, in seconds.
 _PATIENCE = 2.0
 # Tensors without a name whose referrers are looked for; the look goes through all of Python's memory once.
 _NAMELESS = 64
+# So many operations of graphs are looked at.
+_OPERATIONS = 50_000
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ class _Group:
     anchor: Anchor
     device: int
     bytes: int = 0
+    # Of these, what only the graphs of its tensors keep.
+    in_graphs: int = 0
     tensors: list[Any] = field(default_factory=list)
 
     def what(self, torch: Any) -> str:
@@ -67,6 +75,7 @@ class _Group:
         graphs = sum(map(has_graph, self.tensors))
         if graphs:
             text += ", with its graph" if count == 1 else f", {graphs} with their graphs"
+            text += f" of {format_size(self.in_graphs)}" if self.in_graphs else ""
         return text
 
 
@@ -93,16 +102,43 @@ def find(torch: Any, kind: str = "cuda", patience: float = _PATIENCE) -> Holding
         group.bytes += size
         group.tensors.append(tensor)
 
-    for root in roots(torch, own_frames()):
-        if not waiting or walk.cut:
-            break
-        walk.follow(root, reached)
+    cut = False
+    for root in itertools.chain(roots(torch, own_frames()), [None], module_roots()):
+        if root is None:
+            # Before the modules: what has no name by now belongs to graphs as a rule, and there are many modules.
+            cut = _charge_graphs(groups.values(), storages.keys() - waiting.keys(), waiting, kind)
+        elif waiting and not walk.cut:
+            walk.follow(root, reached)
     nameless = sorted(waiting.values(), key=lambda found: -found[1])
     looked = _nameless(nameless, until)
     holders = [
         Holder(g.device, g.bytes, len(g.tensors), g.anchor.name(), g.what(torch)) for g in groups.values()
     ]
-    return Holdings(tuple(sorted([*holders, *looked], key=lambda h: (-h.bytes, h.path))), walk.cut)
+    return Holdings(tuple(sorted([*holders, *looked], key=lambda h: (-h.bytes, h.path))), walk.cut or cut)
+
+
+def _charge_graphs(
+    groups: Iterable[_Group],
+    named: set[tuple[int, int]],
+    waiting: dict[tuple[int, int], tuple[Any, int]],
+    kind: str,
+) -> bool:
+    """Charges what graphs keep, and no variable leads to, to who keeps the graphs: a number on the GPU may hold all that
+    the backward pass of its step needs. Gives whether there were too many operations."""
+    seen: set[Any] = set()
+    for group in groups:
+        for tensor in group.tensors:
+            for operation in operations(tensor, seen):
+                for kept in saved(operation):
+                    storage = storage_of(kept, kind)
+                    if storage is not None and storage.key not in named:
+                        named.add(storage.key)
+                        waiting.pop(storage.key, None)
+                        group.bytes += storage.bytes
+                        group.in_graphs += storage.bytes
+                if len(seen) > _OPERATIONS:
+                    return True
+    return False
 
 
 def _storages(torch: Any, kind: str) -> dict[tuple[int, int], tuple[Any, int]]:

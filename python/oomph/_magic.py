@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from oomph import _peak
 from oomph._errors import is_out_of_memory
 from oomph._oomph import format_size
+from oomph._recorder.cells import Quotes, name_of
 from oomph._recorder.clock import now
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _HELP = """\
 %oomph status    who holds this machine's memory, GPU and host
 %%oomph          on a cell's first line: run it, then show its peak and lines
 """
+_NO_RECORD: dict[str, Any] = {"segments": [], "device_traces": []}
 # Lines that are shown of a cell.
 _LINES = 8
 
@@ -36,6 +38,7 @@ class Magic:
 
     def run(self, line: str, cell: str | None = None) -> Any:
         """`%oomph` explains, frees and tells; `%oomph help` lists what it can."""
+        __tracebackhide__ = True
         verbs = {"": self._now, "explain": self._explain, "free": self._free, "status": self._status, "help": self._help}
         word = line.strip()
         if cell is not None and not word:
@@ -76,30 +79,32 @@ class Magic:
 
     def _cell(self, cell: str) -> Any:
         """Runs the cell as if it stood alone: its last value is the result, its error is the cell's."""
+        __tracebackhide__ = True
         torch = sys.modules.get("torch")
         if torch is None:
             value = self._run(cell)
             print("oomph: torch was not imported before this cell, so it was not recorded", file=sys.stderr)
             return value
-        with _peak.recording(torch):
+        with _peak.recording(torch), self._notebook.every_stack():
             before = _counters(torch)
             start = now()
             try:
                 value = self._run(cell)
             except Exception as error:
                 if is_out_of_memory(error):
-                    self._notebook.note_failure()
+                    self._notebook.note_failure(error)
                 raise
             after = _counters(torch, reset=False)
-            record = torch.cuda.memory._snapshot() if _peak.is_recording(torch) else {"device_traces": []}
+            record = torch.cuda.memory._snapshot() if _peak.is_recording(torch) else _NO_RECORD
         if not after:
             print("oomph: there is no GPU that torch can use; the cell ran without one", file=sys.stderr)
             return value
-        lines = _peak.lines(self._notebook.with_cell_names(_peak.since(record, start)))
-        self._show(before, after, lines)
+        Quotes().name_stacks(record)
+        self._show(before, after, _peak.lines(_peak.since(record, start)))
         return value
 
     def _run(self, cell: str) -> Any:
+        __tracebackhide__ = True
         shell = self._notebook.shell
         # The magic itself stands in the first line. Cached, so that a traceback can show its lines.
         text = "\n" + shell.transform_cell(cell)
@@ -115,7 +120,7 @@ class Magic:
         """The number of the cell under way. Shells differ in when they count it, but its frame is below this one."""
         frame: FrameType | None = sys._getframe()
         while frame is not None:
-            name = re.fullmatch(r"In\[(\d+)\]", self._notebook.cell_name(frame.f_code.co_filename))
+            name = re.fullmatch(r"In\[(\d+)\]", name_of(frame.f_code.co_filename))
             if name:
                 return int(name[1])
             frame = frame.f_back

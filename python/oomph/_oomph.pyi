@@ -39,6 +39,10 @@ class Verdict:
     def text(self, *, color: bool = False) -> str:
         """The report, with ANSI escapes where colour is wanted."""
 
+    def screen(self, more: str) -> str | None:
+        """The verdict on the first failure as one screen, whose last line says how to see `more`; None where a recording
+        has no verdict, and for a message."""
+
     def json(self) -> str:
         """The document of `oomph explain --json`."""
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from oomph._oomph import format_size
+from oomph._oomph import Verdict, explain_file, format_size
 from oomph._recorder.clock import now
 from oomph._recorder.files import write_pickle
 from oomph._recorder.stacks import RING
-
-if TYPE_CHECKING:
-    from oomph.explain import Explanation
 
 
 @dataclass(frozen=True)
@@ -95,15 +93,13 @@ def since(snapshot: dict[str, Any], start: int) -> dict[str, Any]:
     return {**snapshot, "device_traces": traces}
 
 
-def explain_record(snapshot: dict[str, Any]) -> Explanation:
+def verdict_on_record(snapshot: dict[str, Any], limit: int | None = None) -> Verdict:
     """The verdict on a record."""
-    from oomph.explain import explain
-
     folder = tempfile.mkdtemp(prefix="oomph-")
     path = os.path.join(folder, "record.pickle")
     try:
         write_pickle(path, snapshot)
-        return explain(path)
+        return explain_file(path, limit)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)
@@ -114,7 +110,7 @@ def lines(snapshot: dict[str, Any]) -> list[Line]:
     """Who held memory at the peak of a record, or when a request failed: the largest first, device by device."""
     if not any(snapshot["device_traces"]):
         return []
-    found = explain_record(snapshot).data
+    found = json.loads(verdict_on_record(snapshot).json())
     devices = found if isinstance(found, list) else [found]
     return [
         Line(device["trace"]["device"], held["bytes"], held["count"], _place(held["place"]))

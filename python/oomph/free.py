@@ -12,7 +12,7 @@ from oomph import _holders
 from oomph._errors import clear_frames, is_out_of_memory
 from oomph._free_report import FreeReport, Memory, Stage
 from oomph._recorder import alive
-from oomph._recorder.paths import ipython_shell
+from oomph._recorder.cells import ipython_shell
 
 _LAST = ("last_exc", "last_value", "last_traceback", "last_type")
 

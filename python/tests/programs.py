@@ -32,6 +32,29 @@ model = torch.nn.Sequential(Scale(1 << 20), Scale(1 << 20)).to("cuda")
 optimizer = torch.optim.Adam(model.parameters())
 """
 
+# Steps that keep their losses, each with 48 MiB of its graph.
+LEAK = (
+    MODEL
+    + """
+import oomph
+
+losses = []
+def step():
+    optimizer.zero_grad()
+    loss = model(torch.ones(4, 1 << 20, device="cuda")).sum()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    losses.append(loss)
+
+def train():
+    while True:
+        step()
+
+def verdict(explanation):
+    return explanation.data["ooms"][0]["verdict"]
+"""
+)
+
 
 @dataclasses.dataclass
 class Outcome:

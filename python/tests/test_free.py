@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from programs import LEAK, Programs
 
 import oomph
 from oomph._errors import clear_frames, is_out_of_memory
@@ -198,6 +199,14 @@ def test_a_name_is_no_markup() -> None:
     holder = Holder(0, 1, 1, "d['<img src=x>']", "1 float32")
     freed = FreeReport(None, (), (Memory(0, 1, 1),), (Stage("a", "b", 0, 0),), (holder,), ((0, 0),))
     assert "<img" not in freed._repr_html_()
+
+
+def test_what_graphs_keep_is_charged_to_the_list_of_losses(programs: Programs) -> None:
+    source = LEAK + "\nfor _ in range(3):\n    step()\nprint(oomph.free(verbose=True))"
+    lines = programs.alone(source).stdout.splitlines()
+    assert lines[5].startswith("still held on GPU 0: ")
+    assert lines[6] == "  144.00 MiB  losses: list of 3 tensors, the largest scalar float32, 3 with"
+    assert lines[7] == "              their graphs of 144.00 MiB"
 
 
 @pytest.mark.gpu

@@ -53,7 +53,6 @@ def test_holders_are_named_by_what_leads_to_them(monkeypatch: pytest.MonkeyPatch
 
 
 def test_tensors_without_a_name_are_told_by_what_keeps_them() -> None:
-    graph = [(torch.ones(700, 1000, requires_grad=True) * torch.full((700, 1000), 2.0)).sum()]
     gc.collect()
     gc.disable()
     lost: list[Any] = [torch.zeros(600, 1000)]
@@ -63,9 +62,40 @@ def test_tensors_without_a_name_are_told_by_what_keeps_them() -> None:
     gc.enable()
     found = {holder.what: holder.bytes for holder in held.holders if holder.path == "no variable"}
     assert found["600×1000 float32, in a list that nothing leads to"] == 2400000
-    kept = {what: size for what, size in found.items() if what.endswith("kept by C++, as a rule for a backward")}
-    assert sum(kept.values()) >= 2800000
-    assert graph is not None
+
+
+def test_what_a_graph_keeps_is_charged_to_who_keeps_the_graph() -> None:
+    weight = torch.ones(700, 1000, requires_grad=True)
+    first = (weight * torch.full((700, 1000), 2.0)).tanh().sum()
+    # They share what led to the first.
+    losses = [first, first + 1, (weight * torch.full((700, 1000), 3.0)).sum()]
+    del first
+    held = _holders.find(torch, "cpu", patience=60)
+    found = {holder.path.partition(" in ")[0]: holder for holder in held.holders}
+    assert found["weight"].bytes == 2800000
+    # Two factors, the result of tanh, and the numbers.
+    assert found["losses"].bytes == 3 * 2800000 + 3 * 4
+    what = "list of 3 tensors, the largest scalar float32, 3 with their graphs of 8.01 MiB"
+    assert found["losses"].what == what
+    assert not [holder for holder in held.holders if holder.what.startswith("700×1000") and holder.path == "no variable"]
+    losses[0].backward()
+    found = {holder.path.partition(" in ")[0]: holder for holder in _holders.find(torch, "cpu", patience=60).holders}
+    assert found["losses"].bytes == 2800000 + 3 * 4
+
+
+def test_to_size_a_graph_runs_no_code_of_the_program() -> None:
+    unpacked: list[int] = []
+
+    def unpack(packed: Any) -> Any:
+        unpacked.append(1)
+        return packed
+
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.clone(), unpack):
+        loss = torch.ones(500, 1000, requires_grad=True).exp().sum()
+    held = _holders.find(torch, "cpu", patience=60)
+    mine = next(holder for holder in held.holders if holder.path.startswith("loss in "))
+    assert (mine.bytes, unpacked) == (2000004, [])
+    assert mine.what == "scalar float32, with its graph of 1.91 MiB" and loss is not None
 
 
 def test_a_view_and_its_base_count_once() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from programs import LEAK, Programs
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -35,11 +38,35 @@ def step():
 step()"""
 
 
-def run(*cells: str) -> list[list[Any]]:
+LOOP = """\
+for batch in range(1000):
+    optimizer.zero_grad()
+    loss = model(torch.ones(4, 1 << 20, device="cuda")).sum()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    losses.append(loss)"""
+
+
+def run(*cells: str, **environment: str) -> list[list[Any]]:
     """Runs the cells in a kernel of their own, and gives the outputs of each."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True).execute()
+    client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True)
+    client.execute(env={**os.environ, **environment})
     return [cell.outputs for cell in notebook.cells]
+
+
+@pytest.fixture
+def run_on_card(phantom: str) -> Callable[..., list[list[Any]]]:
+    """Runs cells on a GPU of 1 GiB that is not there."""
+    card = f"name=Tesla T4;total={1 << 30};capability=7.5;processors=40"
+    return functools.partial(run, LD_PRELOAD=phantom, OOMPH_PHANTOM=card, PYTHONWARNINGS="ignore")
+
+
+def verdict(output: Any) -> list[str]:
+    """The lines of a card."""
+    lines: list[str] = output.data["text/plain"].splitlines()
+    assert len(lines) <= 14 and max(map(len, lines)) <= 80, output.data["text/plain"]
+    return lines
 
 
 def printed(outputs: list[Any]) -> str:
@@ -121,6 +148,134 @@ def test_a_recorded_cell_runs_as_it_would_alone() -> None:
     assert "----> 2 1/0" in re.sub(r"\x1b\[[0-9;]*m", "", "".join(outputs[3][0].traceback))
     assert "%%oomph takes no words behind it, not `now`" in printed(outputs[4])
     assert "execute_result" not in [output.output_type for output in outputs[5]]
+
+
+def test_a_loop_that_keeps_its_losses_is_a_leak(run_on_card: Callable[..., list[list[Any]]]) -> None:
+    caught = """\
+import oomph
+try:
+    step()
+except torch.OutOfMemoryError as error:
+    print(oomph.explain(error).data["ooms"][0]["verdict"]["cause"])"""
+    outputs = run_on_card("%load_ext oomph", LEAK, LOOP, caught)
+    assert printed(outputs[3]) == "leak\n"
+    assert [output.output_type for output in outputs[2]] == ["error", "display_data"]
+    lines = verdict(outputs[2][1])
+    assert lines[0].startswith("out of memory on GPU 0, step ") and lines[1].startswith("  Where    In[")
+    said = " ".join(lines)
+    assert "Cause    leak: " in said and "kept by `losses`" in said
+    assert "  Line     In[2]:9 forward: " in said and "9 | return torch.tanh(x * self.weight + self.mean)" in said
+    assert lines[-1] == "  More     %oomph explain"
+    page = outputs[2][1].data["text/html"]
+    assert "In[2]:9 forward" in page and "return torch.tanh(x * self.weight + self.mean)" in page
+    assert "ipykernel" not in page
+
+
+def test_a_leak_over_cells_is_one_and_each_failure_is_judged_by_itself(
+    run_on_card: Callable[..., list[list[Any]]],
+) -> None:
+    large = "torch.empty(2 << 30, dtype=torch.uint8, device='cuda')"
+    outputs = run_on_card("%load_ext oomph", LEAK, large, *["step()"] * 25)
+    assert "  Where    In[3]:1 <module>" in verdict(outputs[2][1])
+    assert "capacity" in outputs[2][1].data["text/plain"]
+    failed = [output for output in outputs[3:] if output]
+    assert len(failed) > 3
+    for number in (0, 1, -1):
+        said = " ".join(verdict(failed[number][1]))
+        assert "16.00 MiB more was asked for" in said
+        assert "Cause    leak: " in said and "kept by `losses`" in said and "In[2]:9 forward: " in said
+
+
+WATCHED = """
+import weakref
+class Big: pass
+def fail():
+    held = Big()
+    tensor = torch.empty(1 << 28, dtype=torch.uint8, device="cuda")
+    global watched, watched_tensor
+    watched, watched_tensor = weakref.ref(held), weakref.ref(tensor)
+    torch.empty(2 << 30, dtype=torch.uint8, device="cuda")
+fail()"""
+
+
+def test_a_recorded_failure_keeps_nothing_alive(run_on_card: Callable[..., list[list[Any]]]) -> None:
+    alive = "import gc; gc.collect(); watched() is None, watched_tensor() is None, torch.cuda.memory_allocated()"
+    outputs = run_on_card("%load_ext oomph", "import torch", WATCHED, "1/0", alive)
+    lines = verdict(outputs[2][1])
+    assert "  Where    In[3]:8 fail" in lines
+    assert outputs[4][0].data["text/plain"] == "(True, True, 0)"
+
+
+RECORDS = "torch._C._cuda_isHistoryEnabled()"
+
+
+def test_it_records_from_loading_to_unloading(run_on_card: Callable[..., list[list[Any]]]) -> None:
+    start = "import torch; torch.ones(1, device='cuda');"
+    load, unload = "%load_ext oomph", "%unload_ext oomph"
+    for before, after in ([load, start], [start, load], ["import torch", load + "\ntorch.ones(1, device='cuda');"]):
+        outputs = run_on_card(before, after, RECORDS, unload, RECORDS, load, RECORDS)
+        assert [outputs[n][0].data["text/plain"] for n in (2, 4, 6)] == ["True", "False", "True"]
+    outputs = run_on_card(load, unload, start, RECORDS)
+    assert outputs[3][0].data["text/plain"] == "False"
+
+
+def test_who_records_for_himself_keeps_his_options_and_gives_back(run_on_card: Callable[..., list[list[Any]]]) -> None:
+    own = "torch.cuda.memory._record_memory_history(context=None, max_entries=1000)\nstep()"
+    count = "sum(len(trace) for trace in torch.cuda.memory._snapshot()['device_traces']) > 0"
+    end = "torch.cuda.memory._record_memory_history(None)"
+    frames = "bool(torch.cuda.memory._snapshot()['device_traces'][0][-1].get('frames'))"
+    outputs = run_on_card("%load_ext oomph", LEAK, own, count, frames, end, RECORDS, LOOP)
+    assert [outputs[n][0].data["text/plain"] for n in (3, 4, 6)] == ["True", "False", "True"]
+    assert "Cause    leak: " in " ".join(verdict(outputs[7][1]))
+
+
+def test_a_recorded_cell_shows_its_lines_in_every_step(run_on_card: Callable[..., list[list[Any]]]) -> None:
+    steps = "for batch in range(5):\n    step()\n    losses.clear()"
+    outputs = run_on_card("%load_ext oomph", LEAK, steps, "%%oomph\n" + steps, "%%oomph\n" + LOOP)
+    lines = outputs[3][0].data["text/plain"].splitlines()
+    assert lines[0].startswith("GPU 0: peak in use ")
+    assert "   32.00 MiB  In[2]:9 forward ×2" in lines
+    assert "Cause    leak: " in " ".join(verdict(outputs[4][1]))
+
+
+def test_tracebacks_show_no_lines_of_oomph(run_on_card: Callable[..., list[list[Any]]]) -> None:
+    fails = """\
+class Fails(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        return torch.empty(2 << 30, dtype=torch.uint8, device="cuda")
+Fails.apply(torch.ones(1, device="cuda", requires_grad=True)).backward()"""
+    outputs = run_on_card("%load_ext oomph\nimport torch", fails, "%%oomph\n" + fails)
+    for number in (1, 2):
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", "".join(outputs[number][0].traceback))
+        assert "Fails.apply(torch.ones" in shown and "in Fails.backward(ctx, gradient)" in shown
+        assert not re.search(r"File \S*/oomph/", shown), shown
+        assert f"  Where    In[{number + 1}]:{number + 6} backward" in verdict(outputs[number][1])
+
+
+UNDER_RUN = """
+import nbclient, nbformat, sys
+cells = [nbformat.v4.new_code_cell(cell) for cell in {cells!r}]
+notebook = nbformat.v4.new_notebook(cells=cells)
+nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True).execute()
+print(notebook.cells[-1].outputs[-1].data["text/plain"])
+"""
+
+
+def test_under_run_both_have_it(programs: Programs) -> None:
+    cells = ["%load_ext oomph", LEAK, LOOP, "%unload_ext oomph", "print(" + RECORDS + ")", "%load_ext oomph", LOOP]
+    card = f"name=Tesla T4;total={1 << 30};capability=7.5;processors=40"
+    ended = programs.run(UNDER_RUN.format(cells=cells), card=card)
+    assert "Cause    leak: " in ended.stdout and "In[2]:9 forward: " in ended.stdout, ended
+    [name] = [name for name in ended.names() if name.startswith("pid")]
+    recording = ended.recording(name.removesuffix(".pickle"))
+    files = {frame["filename"] for event in recording["device_traces"][0] for frame in event.get("frames", ())}
+    assert "In[2]" in files and not any(re.search(r"/ipykernel_\d", file) for file in files)
+    said = programs.json("explain", ended.run() / name)
+    assert said["ooms"][0]["verdict"]["cause"] == "leak"
 
 
 @pytest.mark.gpu

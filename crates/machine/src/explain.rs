@@ -50,9 +50,7 @@ fn of(content: Content, known: Known) -> Vec<Explained> {
     match content {
         Content::Snapshot(snapshot) => {
             let mut results = Explained::snapshot(*snapshot, known, &cores::evaluate_shortlist);
-            for culprit in results.iter_mut().flat_map(Explained::culprits_mut) {
-                culprit.code = source::line(&culprit.line);
-            }
+            results.iter_mut().for_each(|result| result.quote(&source::line));
             results
         }
         Content::Text(log) => vec![Explained::Text(log)],

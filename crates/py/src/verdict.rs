@@ -24,6 +24,13 @@ impl Verdict {
         text::files(&self.0, if color { Colour::On } else { Colour::Off })
     }
 
+    /// The verdict on the first failure as one screen, whose last line says how to see `more`; None where a recording has
+    /// no verdict, and for a message.
+    fn screen(&self, more: &str) -> Option<String> {
+        let mut devices = self.0.iter().flat_map(|file| &file.results).filter_map(Explained::device);
+        devices.find_map(|device| text::verdict::render(device, more, Colour::Off))
+    }
+
     /// The document of `oomph explain --json`.
     fn json(&self) -> String {
         json::files(&self.0)

@@ -18,15 +18,23 @@ def when_initialized(torch: Any, begin: Callable[[], None]) -> None:
     lazily(begin)
 
 
-def own_recording(torch: Any, at_takeover: Callable[[], None]) -> Callable[..., None]:
-    """PyTorch's function that switches recording. A program that calls it for itself takes over: `at_takeover`."""
+def own_recording(
+    torch: Any, at_takeover: Callable[[], None], at_return: Callable[[], None]
+) -> Callable[..., None]:
+    """PyTorch's function that switches recording. A program that calls it for itself takes over: `at_takeover`; until it
+    switches its recording off: `at_return`."""
+    import functools
+
     memory = torch.cuda.memory
     record: Callable[..., None] = memory._record_memory_history
 
-    def recorded_by_the_program(*args: Any, **kwargs: Any) -> None:
+    @functools.wraps(record)
+    def recorded_by_the_program(enabled: Any = "all", *args: Any, **kwargs: Any) -> None:
+        __tracebackhide__ = True
         at_takeover()
-        memory._record_memory_history = record
-        record(*args, **kwargs)
+        record(enabled, *args, **kwargs)
+        if enabled is None:
+            at_return()
 
     memory._record_memory_history = recorded_by_the_program
     return record
@@ -55,6 +63,7 @@ class Peaks:
 
         @functools.wraps(original)
         def reset_peak_memory_stats(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
             try:
                 for device in range(torch.cuda.device_count()):
                     for name, peak in self.of(device, torch.cuda.memory_stats(device)).items():
@@ -127,6 +136,7 @@ class Limits:
 
         @functools.wraps(original)
         def set_device(device: Any) -> None:
+            __tracebackhide__ = True
             original(device)
             try:
                 self.apply(torch)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from . import cells
+
 # A traceback longer than this is cut in its middle: endless recursion makes such.
 LONGEST = 64 << 10
 # As much is noted of the text of each exception in a chain, and so many of them.
@@ -32,9 +34,7 @@ def frames(frame: FrameType | None) -> list[dict[str, Any]]:
 
 def quoted(found: list[dict[str, Any]]) -> list[str]:
     """What the first lines of a stack say; empty where a file is not there."""
-    import linecache
-
-    return [linecache.getline(frame["filename"], frame["line"]).strip()[:200] for frame in found[:QUOTED]]
+    return [cells.line_of(frame["filename"], frame["line"]) for frame in found[:QUOTED]]
 
 
 def main_frame() -> FrameType | None:
@@ -51,6 +51,17 @@ def frames_of_request(frame: FrameType | None) -> list[dict[str, Any]]:
 
     own = frames(frame)
     return own if threading.current_thread() is threading.main_thread() else own + frames(main_frame())
+
+
+def frames_of_error(error: BaseException) -> list[dict[str, Any]]:
+    """The stack that its traceback shows, innermost first, up to the function that caught it."""
+    found: list[dict[str, Any]] = []
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        found.append({"filename": code.co_filename, "line": step.tb_lineno, "name": code.co_name})
+        step = step.tb_next
+    return found[: -DEEPEST - 1 : -1]
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
@@ -96,13 +107,22 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest // 2]}\n[…]\n{text[-longest // 2 :]}"
 
 
-def describe(error: BaseException) -> dict[str, Any]:
-    """An exception that nobody caught, as a recording holds it."""
+def traceback_of(error: BaseException) -> str:
+    """The traceback as Python prints it, with cells called as the notebook calls them."""
     import traceback
 
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    files = {frame.f_code.co_filename for link in chain(error) for frame, _ in traceback.walk_tb(link.__traceback__)}
+    for file in files:
+        text = text.replace(f'File "{file}"', f'File "{cells.name_of(file)}"')
+    return text
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception that nobody caught, as a recording holds it."""
     names = class_names(error)
     try:
-        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        trace = traceback_of(error)
     except Exception:
         # An exception that cannot print itself.
         trace = type(error).__name__

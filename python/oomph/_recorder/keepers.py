@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import re
 import sys
 import time
@@ -10,7 +11,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from . import alive
-from .paths import Anchor, Walk, roots, variables
+from .graphs import operations
+from .paths import Anchor, Walk, module_roots, roots, variables
 from .storages import has_graph, is_own, own_frames, storage_of
 
 # How long the search may take, in seconds: the program is dying, and a person waits.
@@ -53,7 +55,7 @@ def keepers(torch: Any) -> dict[str, Any]:
             found.append((*storage, holder, has_graph(tensor)))
         return bool(waiting)
 
-    for root in roots(torch, own_frames()):
+    for root in itertools.chain(roots(torch, own_frames()), module_roots()):
         if not waiting or walk.cut:
             break
         walk.follow(root, reached)
@@ -123,13 +125,7 @@ class _Holder:
 
 def _operations(tensor: Any) -> int:
     """How many operations the graph of a tensor has, up to a bound."""
-    waiting, seen = [tensor.grad_fn], {tensor.grad_fn}
-    while waiting and len(seen) < _OPERATIONS:
-        for earlier, _ in waiting.pop().next_functions:
-            if earlier is not None and earlier not in seen:
-                seen.add(earlier)
-                waiting.append(earlier)
-    return len(seen)
+    return sum(1 for _ in itertools.islice(operations(tensor, set()), _OPERATIONS))
 
 
 def _referred(storages: dict[tuple[int, int], tuple[Any, int]]) -> set[int]:

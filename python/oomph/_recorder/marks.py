@@ -51,9 +51,11 @@ class Marks:
         for name in ("backward", "grad"):
             original = getattr(torch.autograd, name)
 
-            # This function is seen in stacks; whoever reads them passes over the lines of this package.
+            # This function is seen in stacks; whoever reads them passes over the lines of this package. There is no hook
+            # for the end of a backward pass, so it cannot do without; IPython and pytest hide it.
             @functools.wraps(original)
             def marked(*args: Any, __original: Any = original, **kwargs: Any) -> Any:
+                __tracebackhide__ = True
                 if self._is_evaluating:
                     # Evaluation has no backward pass: eval() has frozen only a part of the model.
                     self._is_evaluating = False
@@ -98,6 +100,7 @@ class Marks:
 
         @functools.wraps(original)
         def train(module: Any, mode: bool = True) -> Any:
+            __tracebackhide__ = True
             if self._is_evaluating == bool(mode):
                 size = sum(1 for _ in module.modules())
                 if size >= self._largest:

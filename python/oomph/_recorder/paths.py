@@ -16,6 +16,7 @@ from types import CellType, CoroutineType, FrameType, FunctionType, GeneratorTyp
 from typing import Any
 
 from . import alive
+from .cells import ipython_shell, name_of
 
 # How far from its variable a tensor may be.
 _DEPTH = 14
@@ -64,7 +65,7 @@ class Root:
 
 def roots(torch: Any, own: set[int]) -> Iterator[Root]:
     """The variables of the program, in the order in which people would name them: its globals, models first; those of
-    running functions; those that exceptions and generators keep; those of modules. `own`: frames to leave out."""
+    running functions; those that exceptions and generators keep. `own`: frames to leave out."""
     shell = ipython_shell()
     names = shell.user_ns if shell is not None else vars(sys.modules["__main__"])
     hidden = shell.user_ns_hidden if shell is not None else {}
@@ -92,16 +93,14 @@ def roots(torch: Any, own: set[int]) -> Iterator[Root]:
             yield from variables(thing.gi_frame, ", a generator")
         elif type(thing) is CoroutineType and thing.cr_frame is not None and not thing.cr_running:
             yield from variables(thing.cr_frame, ", a coroutine")
+
+
+def module_roots() -> Iterator[Root]:
+    """The variables of modules, the program's first one left out."""
     for module_name, module in list(sys.modules.items()):
         if type(module) is ModuleType and not module_name.startswith(("oomph", "_oomph", "__main__")):
             for name, value in list(vars(module).items()):
                 yield Root(f"{module_name}.{name}", value)
-
-
-def ipython_shell() -> Any:
-    """The shell of IPython that this process runs in; None where it runs in none."""
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
 
 
 def variables(frame: FrameType, how: str = "") -> list[Root]:
@@ -109,7 +108,7 @@ def variables(frame: FrameType, how: str = "") -> list[Root]:
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return []
     code = frame.f_code
-    where = f" in {code.co_name}(), {os.path.basename(code.co_filename)}:{frame.f_lineno}{how}"
+    where = f" in {code.co_name}(), {os.path.basename(name_of(code.co_filename))}:{frame.f_lineno}{how}"
     known = frame.f_locals
     found = [Root(name, value, where) for name, value in list(known.items())]
     if sys.version_info < (3, 13):

@@ -11,7 +11,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from . import complaint, environment, exceptions, files, imports
-from .clock import now
+from .clock import Sparing
 from .recorder import Recorder
 from .stacks import RING
 
@@ -38,9 +38,7 @@ class Process:
         self.plan_run: Any = self.make_plan_run()
         self.name: str | None = None
         self.is_flushing = False
-        # When an error was last written, and how long that took.
-        self.oom_us = 0
-        self.cost_us = 0
+        self.sparing = Sparing()
         # What the recording on disk was written for.
         self.holds: str | None = None
         self.is_direct = os.environ.get("OOMPH_PARENT") == str(os.getppid())
@@ -89,14 +87,8 @@ class Process:
             self.is_flushing = False
 
     def flush_oom(self) -> None:
-        """After an out-of-memory error, which the program may catch and run into again: at most a tenth of the time
-        is spent on writing, but for the first."""
-        began = now()
-        if self.oom_us and began - self.oom_us < 10 * self.cost_us:
-            return
-        self.flush("oom")
-        self.oom_us = now()
-        self.cost_us = self.oom_us - began
+        """After an out-of-memory error, which the program may catch and run into again."""
+        self.sparing.run(lambda: self.flush("oom"))
 
     def beat(self) -> None:
         """Writes the summary alone: what remains of a process that is killed outright."""
@@ -156,7 +148,7 @@ class Process:
         self.name = None
         self.is_direct = False
         self.is_flushing = False
-        self.oom_us = 0
+        self.sparing.forget()
         self.holds = None
         self.recorder.forget()
 

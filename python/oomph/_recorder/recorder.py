@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import classes, complaint, cuda, exceptions, frameworks, host, keepers
+from . import cells, classes, complaint, cuda, exceptions, failures, frameworks, host, keepers
 from .clock import now
 from .environment import VARIABLES
 from .marks import Marks
@@ -34,7 +35,8 @@ def _rank(name: str) -> int | None:
 
 
 class Recorder:
-    """Records this process from its first use of CUDA; `take` gives the recording so far."""
+    """Records this process from its first use of CUDA; `take` gives the recording so far. One that `waits` records only
+    between `resume` and `end`."""
 
     def __init__(
         self,
@@ -47,16 +49,19 @@ class Recorder:
         on_cuda: Callable[[], None] = _nothing,
         on_step: Callable[[int], None] = _nothing,
         has_all_stacks: bool = False,
+        waits: bool = False,
     ) -> None:
         self._ring = ring
         self._version = version
         self._limits = cuda.Limits(limit, card)
         self._peaks = cuda.Peaks()
-        self._on_oom = on_oom
+        # Called at each failure, before the allocator raises it.
+        self.on_oom = [on_oom]
         self._on_beat = on_beat
         self._on_cuda = on_cuda
         self._on_step = on_step
         self._has_all_stacks = has_all_stacks
+        self._is_wanted = not waits
         self._torch: Any = None
         self.framework: str | None = None
         self.forget()
@@ -69,6 +74,7 @@ class Recorder:
         self._first_look: list[classes.Entry] = []
         self._oom_look: list[classes.Entry] = []
         self._keepers: dict[str, Any] | None = None
+        self._has_looked = True
         self._looks: deque[list[classes.Entry]] = deque(maxlen=classes.KEPT_LOOKS)
         self._samples: deque[tuple[int, int, int]] = deque(maxlen=2_000)
         self._beat_us = now()
@@ -91,7 +97,17 @@ class Recorder:
         self.use("torch")
         self._marks.watch(torch)
         self._peaks.watch(torch)
-        cuda.when_initialized(torch, self.begin)
+        cuda.when_initialized(torch, self._at_cuda)
+
+    def _at_cuda(self) -> None:
+        if self._is_wanted:
+            self.begin()
+
+    def resume(self) -> None:
+        """Records from here on, or from CUDA's first use."""
+        self._is_wanted = True
+        if self._torch is not None and self._torch.cuda.is_initialized() and not self.is_recording:
+            self.begin()
 
     def begin(self) -> None:
         """CUDA is there. Called inside its initialisation: whatever fails here must not fail that."""
@@ -111,10 +127,20 @@ class Recorder:
             complaint.once("the allocator's events are not recorded", error)
 
     def end(self) -> None:
-        """Stops; `begin` goes on with the same history. The hooks stay, and do nothing that costs."""
+        """Stops; `resume` begins anew. The hooks stay, and do nothing that costs."""
+        self._is_wanted = False
         if self._stacks is not None and self.is_recording:
             self._stacks.end()
         self.is_recording = False
+
+    @contextlib.contextmanager
+    def every_stack(self) -> Iterator[None]:
+        """Stacks of every request in the block, whatever they cost."""
+        if self._stacks is None or not self.is_recording:
+            yield
+            return
+        with self._stacks.all():
+            yield
 
     def _at_step(self, step: int) -> None:
         try:
@@ -155,6 +181,7 @@ class Recorder:
             return
         try:
             frames = exceptions.frames_of_request(sys._getframe().f_back)
+            self._has_looked = False
             self.ooms.append(
                 {
                     "time_us": now(),
@@ -163,13 +190,14 @@ class Recorder:
                     "total": total,
                     "free": free,
                     "served": self._served(device),
-                    "frames": frames,
+                    "frames": cells.named(frames),
                     "code": exceptions.quoted(frames),
                     "grad": bool(self._torch.is_grad_enabled()),
                 }
             )
             del self.ooms[:-100]
-            self._on_oom()
+            for call in self.on_oom:
+                call()
         except Exception as error:
             complaint.once("the error is not recorded", error)
 
@@ -190,12 +218,16 @@ class Recorder:
         since = self._served(last["device"]) - last["served"]
         return not steps_since and since * GAVE_UP <= last["served"]
 
-    def take(self, why: str, name: str, run: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The allocator's snapshot, and beside it what a snapshot lacks."""
+    def take(self, why: str, name: str, run: str, since: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The allocator's snapshot, and beside it what a snapshot lacks. Failures from before `since` are left out."""
         snapshot: dict[str, Any] = {"segments": [], "device_traces": []}
         if self.is_recording:
             snapshot = dict(self._torch.cuda.memory._snapshot())
         sidecar = self.sidecar(why, name, run)
+        if since:
+            sidecar["ooms"] = [oom for oom in self.ooms if oom["time_us"] >= since]
+            failures.keep(snapshot, sidecar["ooms"])
+        sidecar["cells"] = failures.name_cells(snapshot, sidecar["ooms"])
         looks = self._first_look + self._oom_look + [entry for look in self._looks for entry in look]
         if self.is_recording:
             looks += self._look(why, snapshot["segments"])
@@ -203,13 +235,19 @@ class Recorder:
         sidecar["keepers"] = self._keepers
         return snapshot, sidecar
 
+    def look(self) -> None:
+        """Looks who keeps storages alive, at a failure: what `take` gives later tells it."""
+        if self.is_recording:
+            self._look("oom", [])
+
     def _look(self, why: str, segments: list[dict[str, Any]]) -> list[classes.Entry]:
         """What storages are for; and, when memory ran out, who keeps them. The recording does without where it fails."""
         here: list[classes.Entry] = []
         try:
             alive = classes.Trained.find(self._torch)
             here = classes.every_class(self._torch, alive, segments)
-            if why == "oom":
+            if why == "oom" and not self._has_looked:
+                self._has_looked = True
                 # When the program ends, what it had when memory ran out may be gone.
                 self._oom_look = here
                 held = keepers.keepers(self._torch)

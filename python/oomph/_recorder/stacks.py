@@ -8,6 +8,8 @@ has stacks throughout.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from .clock import now
@@ -29,7 +31,7 @@ class Stacks:
 
     def __init__(self, torch: Any, ring: int, has_all: bool = False) -> None:
         self._torch = torch
-        self._record = own_recording(torch, self._yield)
+        self._record = own_recording(torch, self._yield, self._return)
         self._ring = ring
         self._is_on = False
         # All of them, where every step may matter and none has to be fast.
@@ -37,13 +39,16 @@ class Stacks:
         self._retries = 0
         self._asked = 0
         self._is_ours = True
+        self._is_wanted = False
         self.spans: list[tuple[int, int | None]] = []
 
     def begin(self) -> None:
+        self._is_wanted = True
         self._set(True)
 
     def end(self) -> None:
         """Stops recording, of events as of stacks."""
+        self._is_wanted = False
         if self._is_ours:
             self._set(False)
             self._record(None)
@@ -51,6 +56,14 @@ class Stacks:
     def _yield(self) -> None:
         """The program records for itself: its options stay as it sets them."""
         self._is_ours = False
+
+    def _return(self) -> None:
+        """The program has done with its own recording, which PyTorch has dropped."""
+        self._is_ours = True
+        if self._is_on:
+            self.spans[-1] = (self.spans[-1][0], now())
+        self._is_on = False
+        self._set(self._is_wanted)
 
     def _set(self, on: bool) -> None:
         if on == self._is_on or not self._is_ours:
@@ -67,6 +80,16 @@ class Stacks:
     def on(self) -> None:
         """Stacks from here to the next step."""
         self._set(True)
+
+    @contextlib.contextmanager
+    def all(self) -> Iterator[None]:
+        """All of them in the block, whatever they cost."""
+        had, self._has_all = self._has_all, True
+        self.on()
+        try:
+            yield
+        finally:
+            self._has_all = had
 
     def at_step(self, step: int, device: int, limit: int) -> None:
         """A step begins. Its device and what that may hold decide whether memory is tight."""

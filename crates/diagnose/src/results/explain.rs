@@ -8,6 +8,7 @@ use oomph_trace::{Sidecar, Snapshot};
 use crate::explain::{Explanation, explain};
 use crate::judge::Culprit;
 use crate::message::{self, Log};
+use crate::place::Line;
 use crate::tune::{Candidate, Search};
 
 /// Replays the settings that most often help, under the limit only. The libraries know no threads, so whoever has cores
@@ -75,16 +76,12 @@ impl Explained {
         }
     }
 
-    /// The lines to blame, to add what they say.
-    pub fn culprits_mut(&mut self) -> impl Iterator<Item = &mut Culprit> {
-        let device = match self {
-            Explained::Device(result) => Some(result),
-            Explained::Process(_) | Explained::Text(_) => None,
-        };
-        device
-            .and_then(|result| result.explanation.verdict.as_mut())
-            .into_iter()
-            .flat_map(|verdict| &mut verdict.culprits)
+    /// Adds what the lines to blame say: `source` reads files; the recording knows the cells of a notebook.
+    pub fn quote(&mut self, source: &dyn Fn(&Line) -> Option<String>) {
+        let Explained::Device(result) = self else { return };
+        let quotes = Vec::from_iter(result.culprits().map(|culprit| result.code(&culprit.line, source)));
+        let culprits = result.explanation.verdict.iter_mut().flat_map(|verdict| &mut verdict.culprits);
+        culprits.zip(quotes).for_each(|(culprit, quote)| culprit.code = quote);
     }
 
     /// Whether a request for memory failed.
@@ -103,6 +100,17 @@ impl DeviceResult {
         let recording = recording.into();
         let explanation = explain(&recording, evaluate);
         DeviceResult { recording, explanation }
+    }
+
+    fn culprits(&self) -> impl Iterator<Item = &Culprit> {
+        self.explanation.verdict.iter().flat_map(|verdict| &verdict.culprits)
+    }
+
+    /// What a line says: of a notebook's cell as it was recorded, of a file as `source` reads it.
+    pub fn code(&self, line: &Line, source: &dyn Fn(&Line) -> Option<String>) -> Option<String> {
+        let sidecar = self.recording.snapshot.sidecar.as_ref();
+        let cell = sidecar.and_then(|sidecar| sidecar.line_of_cell(&line.file, line.line));
+        cell.map(str::to_owned).or_else(|| source(line))
     }
 }
 

@@ -40,7 +40,7 @@ fn device(result: &DeviceResult, code: &dyn Fn(&Line) -> Option<String>) -> Mark
     html! {
         (headline(&crate::verdict::headline(result)))
         (verdict::causes(explanation))
-        @if let Some(found) = found { (place(&located(found), code(&found.line).as_deref())) }
+        @if let Some(found) = found { (place(&located(found), result.code(&found.line, code).as_deref())) }
         (memory(&Breakdown::at_moment(result)))
         @if recording::has_history(&result.recording) && !explanation.fixes.is_empty() {
             p.label { (settings::heading(explanation)) }

@@ -49,6 +49,8 @@ dicts! {
         classes: Vec<ClassSample>,
         /// Who kept storages alive when memory last ran out.
         keepers: Option<Keepers>,
+        /// What the cells of a notebook say: they are in no file.
+        cells: Vec<Cell>,
         /// The host's memory.
         host: Option<Host>,
         /// What a process that runs for a plan tells of itself.
@@ -245,6 +247,14 @@ dicts! {
         graph: u64 = 0,
     }
 
+    /// A cell of a notebook.
+    Cell {
+        /// Its name in stacks: `In[3]`.
+        name: String,
+        /// Its lines; empty where no stack names them.
+        code: Vec<String>,
+    }
+
     /// One line of a stack that the recorder walked itself.
     SeenFrame {
         /// The source file.
@@ -315,6 +325,15 @@ dicts! {
         classes: Vec<String>,
         /// What it says.
         text: String,
+    }
+}
+
+impl Sidecar {
+    /// What a line of a notebook's cell says, where it was noted.
+    pub fn line_of_cell(&self, name: &str, line: u32) -> Option<&str> {
+        let cell = self.cells.iter().find(|cell| cell.name == name)?;
+        let code = cell.code.get(usize::try_from(line).ok()?.checked_sub(1)?)?;
+        Some(code.trim()).filter(|code| !code.is_empty())
     }
 }
 
