@@ -102,7 +102,8 @@ impl Signals {
             thread::spawn(move || {
                 for origin in source.forever() {
                     let was_sent = matches!(origin.cause, Cause::Sent(_));
-                    let has_it = FATAL.contains(&origin.signal) && sentinel.was_sent_to_the_group(origin.signal);
+                    let has_it =
+                        FATAL.contains(&origin.signal) && sentinel.was_sent_to_the_group(origin.signal);
                     pass_on(origin.signal, was_sent && !has_it, &receiver);
                 }
             });

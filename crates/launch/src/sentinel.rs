@@ -64,7 +64,8 @@ fn is_ending(process: &mut Child, signal: i32) -> bool {
         return status.signal() == Some(signal);
     }
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
-    let masks = status.lines().filter_map(|line| line.strip_prefix("SigPnd:").or(line.strip_prefix("ShdPnd:")));
+    let masks =
+        status.lines().filter_map(|line| line.strip_prefix("SigPnd:").or(line.strip_prefix("ShdPnd:")));
     let pending = masks.filter_map(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     pending.fold(0, |all, mask| all | mask) & (KILL | 1 << (signal - 1)) != 0
 }

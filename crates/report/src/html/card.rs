@@ -2,6 +2,7 @@
 //! stand in a document many times.
 
 use maud::{Markup, PreEscaped, html};
+use oomph_diagnose::cause::Cause;
 use oomph_diagnose::message::Log;
 use oomph_diagnose::place::Line;
 use oomph_diagnose::results::explain::{DeviceResult, Explained, FileResult};
@@ -34,19 +35,28 @@ pub fn card(files: &[FileResult], code: &dyn Fn(&Line) -> Option<String>) -> Str
     printed(&markup) + "\n"
 }
 
+/// A verdict says what to do; the table of settings is for one that is about settings, or where there is none.
 fn device(result: &DeviceResult, code: &dyn Fn(&Line) -> Option<String>) -> Markup {
     let explanation = &result.explanation;
-    let found = explanation.ooms.first().and_then(|oom| oom.place.as_ref());
+    let judged = explanation.verdict.as_ref();
+    let blamed = judged.and_then(|verdict| verdict.culprits.first());
+    let asked = explanation.ooms.first().and_then(|oom| oom.place.as_ref());
+    // Not twice: the line to blame may be the one that asked.
+    let asked = asked.filter(|place| blamed.is_none_or(|by| by.line != place.line || by.code.is_none()));
+    let is_about_settings = judged.is_none_or(|verdict| verdict.cause == Cause::Fragmentation);
     html! {
         (headline(&crate::verdict::headline(result)))
         (verdict::causes(explanation))
-        @if let Some(found) = found { (place(&located(found), result.code(&found.line, code).as_deref())) }
+        @if let Some(asked) = asked { (place(&located(asked), result.code(&asked.line, code).as_deref())) }
         (memory(&Breakdown::at_moment(result)))
-        @if recording::has_history(&result.recording) && !explanation.fixes.is_empty() {
+        @if is_about_settings && recording::has_history(&result.recording) && !explanation.fixes.is_empty() {
             p.label { (settings::heading(explanation)) }
             (fixes::table(result))
             (fixes::remedy(explanation))
         }
-        @if !explanation.advice.is_empty() { p.label { "Beside settings" } (fixes::advice(explanation)) }
+        @if judged.is_none() && !explanation.advice.is_empty() {
+            p.label { "Beside settings" }
+            (fixes::advice(explanation))
+        }
     }
 }

@@ -4,6 +4,7 @@ use maud::{Markup, display, html};
 use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::results::explain::DeviceResult;
 
+use super::parts::prose;
 use super::verdict::capital;
 use crate::numbers::{count, known};
 use crate::settings;
@@ -59,12 +60,16 @@ pub(super) fn table(result: &DeviceResult) -> Markup {
     }
 }
 
-/// What to do first.
+/// What to do first, where the verdict above has not said it, and what to mind about it.
 pub(super) fn remedy(explanation: &Explanation) -> Markup {
+    let is_said = explanation.verdict.as_ref().is_some_and(|verdict| !verdict.cures.is_empty());
+    let remedy = settings::remedy(explanation).filter(|remedy| !is_said || !remedy.risks.is_empty());
     html! {
-        @if let Some(remedy) = settings::remedy(explanation) {
+        @if let Some(remedy) = remedy {
             div.do {
-                p { b { "Do" } " " @if remedy.is_setting { code { (remedy.text) } } @else { (remedy.text) } }
+                @if !is_said {
+                    p { b { "Do" } " " @if remedy.is_setting { code { (remedy.text) } } @else { (prose(&remedy.text)) } }
+                }
                 @for risk in remedy.risks { p.mind { b { "Mind" } " " (risk) } }
             }
         }
@@ -76,7 +81,7 @@ pub(super) fn advice(explanation: &Explanation) -> Markup {
     html! {
         ul.advice {
             @for (rank, text) in settings::beside(explanation) {
-                li.vain[rank.is_none()] { (text) }
+                li.vain[rank.is_none()] { (prose(&text)) }
             }
         }
     }

@@ -6,6 +6,7 @@ use oomph_diagnose::judge::Not;
 use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::rules::Finding;
 
+use super::parts::prose;
 use crate::verdict;
 
 /// The headline, the causes, and the facts behind them.
@@ -24,7 +25,7 @@ pub(super) fn section(result: &DeviceResult) -> Markup {
                 dd { (claim(finding)) (evidence(&finding.evidence)) }
             }
             @for Not { cause, why: reason } in explanation.verdict.iter().flat_map(|verdict| &verdict.not) {
-                dt { "Not" } dd { b { (cause.name()) } ": " (reason) }
+                dt { "Not" } dd { b { (cause.name()) } ": " (prose(reason)) }
             }
         }
     }
@@ -48,14 +49,14 @@ pub(super) fn causes(explanation: &Explanation) -> Markup {
     html! {
         @if let Some(found) = &explanation.verdict {
             div.cause {
-                p.claim { span.name { (found.cause.name().replace('_', " ")) } ": " (found.claim) }
+                p.claim { span.name { (found.cause.name().replace('_', " ")) } ": " (prose(&found.claim)) }
                 @if let Some(culprit) = found.culprits.first() {
                     p { code { (culprit.line.to_string()) } ": " (verdict::did(culprit)) }
                     @if let Some(code) = &culprit.code { pre.mono { (code) } }
                 }
             }
             @if let Some(cure) = found.cures.first() {
-                div.do { p { b { "Do: " } (cure.action) } p.mind { (verdict::proof(cure)) } }
+                div.do { p { b { "Do: " } (prose(&cure.action)) } p.mind { (prose(&verdict::proof(cure))) } }
             }
         } @else if !explanation.ooms.is_empty() {
             div.cause { p.claim { span.name { "Unknown" } ": " (verdict::NO_CAUSE) } }
