@@ -395,11 +395,38 @@ def test_settings_that_this_pytorch_does_not_know_are_taken_back(programs: Progr
 
 def test_a_recorder_that_cannot_work_does_not_stop_the_program(programs: Programs) -> None:
     script = programs.write("print('fine')")
-    process = programs.start([sys.executable, script.name], card=None, OOMPH_RUN=str(programs.folder / "nowhere"))
-    ended = programs.end(process)
+    folder = programs.folder / "run"
+    folder.mkdir(mode=0o700)
+    ended = programs.end(programs.start([sys.executable, script.name], card=None, OOMPH_RUN=str(folder)))
     assert (ended.code, ended.stdout) == (0, "fine\n")
     assert ended.stderr.startswith("oomph: the recorder could not start (FileNotFoundError: [Errno 2] No such file")
     assert ended.stderr.endswith("run.json'): the script runs without it\n") and ended.stderr.count("\n") == 1
+
+
+def test_a_variable_that_has_outlived_its_run_says_nothing(programs: Programs) -> None:
+    script = programs.write("print('fine')")
+    nowhere = str(programs.folder / "nowhere")
+    ended = programs.end(programs.start([sys.executable, script.name], card=None, OOMPH_RUN=nowhere))
+    assert (ended.code, ended.stdout, ended.stderr) == (0, "fine\n", "")
+
+
+@pytest.mark.parametrize("planted", ["pipe", "link", "open to all"])
+def test_a_folder_that_others_could_have_filled_is_not_believed(programs: Programs, planted: str) -> None:
+    script = programs.write("print('fine')")
+    folder = programs.folder / "run"
+    folder.mkdir(mode=0o700)
+    if planted == "pipe":
+        os.mkfifo(folder / "run.json")
+    elif planted == "link":
+        (programs.folder / "elsewhere.json").write_text("{}")
+        (folder / "run.json").symlink_to(programs.folder / "elsewhere.json")
+    else:
+        (folder / "run.json").write_text("{}")
+        folder.chmod(0o777)
+    ended = programs.end(programs.start([sys.executable, script.name], card=None, OOMPH_RUN=str(folder)))
+    assert (ended.code, ended.stdout) == (0, "fine\n")
+    assert ended.stderr.startswith("oomph: ") and ended.stderr.count("\n") == 1
+    assert len(list(folder.iterdir())) == 1, "nothing was written into it"
 
 
 def test_the_text_of_jax_is_explained(programs: Programs) -> None:

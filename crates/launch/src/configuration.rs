@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use oomph_machine::trust;
 use oomph_trace::Bytes;
 use oomph_trace::spelling::nearest;
 use toml::{Table, Value};
@@ -100,6 +101,14 @@ pub enum ConfigurationError {
         /// What was meant.
         near: String,
     },
+    /// Another user's file names a program.
+    #[error(
+        "{path} can be written by another user, so the `python` that it names is not run: say --python yourself, in another directory"
+    )]
+    Foreign {
+        /// The file.
+        path: String,
+    },
     /// Not a value of the right kind.
     #[error("{setting}: {expected}")]
     BadValue {
@@ -147,7 +156,13 @@ impl Configuration {
         let Some(file) = file else { return Ok(Configuration::default()) };
         let path = file.display().to_string();
         match fs::read_to_string(&file) {
-            Ok(text) => Configuration::read(&text, &path),
+            Ok(text) => {
+                let found = Configuration::read(&text, &path)?;
+                if found.python.is_some() && !trust::is_believed(&file) {
+                    return Err(ConfigurationError::Foreign { path });
+                }
+                Ok(found)
+            }
             Err(error) => Err(ConfigurationError::Unreadable { path, reason: error.to_string() }),
         }
     }

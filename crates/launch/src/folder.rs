@@ -1,14 +1,16 @@
 //! The folder of a run, `.oomph/<run>/`, made before the run starts. How it is read is `oomph_machine::run_folder`'s.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use oomph_machine::run_folder::{HOME, LAST, REQUEST};
+use oomph_machine::run_folder::{self, LAST, REQUEST};
+use oomph_machine::trust;
 
 use crate::job::Job;
-use crate::{hook, protocol, writing};
+use crate::{hook, protocol};
 
 /// The folder of one run.
 #[derive(Clone, Debug)]
@@ -24,26 +26,39 @@ pub struct RunFolder {
 impl RunFolder {
     /// Makes the folder under `directory`, whose `.oomph` ignores itself in git, with run.json in it, the hook beside it and `last` pointing to it.
     pub fn create(directory: &Path, job: &Job) -> io::Result<RunFolder> {
-        let home = directory.join(HOME);
-        fs::create_dir_all(&home)?;
+        let (home, called) = home(directory)?;
         let ignore = home.join(".gitignore");
         if !ignore.exists() {
-            writing::whole(&ignore, b"*\n")?;
+            trust::write_whole(&ignore, b"*\n")?;
         }
-        let hook = hook::install(&home)?;
+        let hook = hook::install()?;
         let name = name(SystemTime::now(), &job.program.stem, std::process::id());
         let (name, path) = unused(&home, &name)?;
-        writing::whole(&path.join(REQUEST), protocol::request(job).as_bytes())?;
+        trust::write_whole(&path.join(REQUEST), protocol::request(job).as_bytes())?;
         point_last_to(&home, &name)?;
-        Ok(RunFolder { path, shown: Path::new(HOME).join(name), hook })
+        Ok(RunFolder { path, shown: Path::new(&called).join(name), hook })
     }
 
     /// A folder inside this one, for a run of the same program that is a variation of it.
     pub fn within(&self, name: &str, job: &Job) -> io::Result<RunFolder> {
         let (name, path) = unused(&self.path, name)?;
-        writing::whole(&path.join(REQUEST), protocol::request(job).as_bytes())?;
+        trust::write_whole(&path.join(REQUEST), protocol::request(job).as_bytes())?;
         Ok(RunFolder { path, shown: self.shown.join(name), hook: self.hook.clone() })
     }
+}
+
+/// The folder of this user's runs. Where another user's lies in the way, a second one, called after the user.
+fn home(directory: &Path) -> io::Result<(PathBuf, String)> {
+    let names = run_folder::homes();
+    let mut refused = io::Error::from(io::ErrorKind::NotFound);
+    for name in names {
+        let path = directory.join(&name);
+        match trust::private_folder(&path) {
+            Ok(()) => return Ok((path, name)),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
 }
 
 /// The first of `name`, `name-2`, … that is free: a second run within the same second has the same name.
@@ -51,7 +66,7 @@ fn unused(home: &Path, name: &str) -> io::Result<(String, PathBuf)> {
     let mut candidate = name.to_owned();
     for n in 2.. {
         let path = home.join(&candidate);
-        match fs::create_dir(&path) {
+        match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok((candidate, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => candidate = format!("{name}-{n}"),
             Err(error) => return Err(error),

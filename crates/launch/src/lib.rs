@@ -15,8 +15,6 @@ pub mod job;
 
 mod protocol;
 
-mod writing;
-
 mod hook;
 
 pub mod folder;

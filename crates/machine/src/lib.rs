@@ -1,8 +1,10 @@
 //! The machine oomph runs on. The libraries below know no files, cores or processes; both faces of oomph, the command
 //! line and Python, meet them through this crate.
 //!
-//! In reading order: the cores that replay settings, a file and what it holds, the folder of a run, the user's
+//! In reading order: whom it believes, the cores that replay settings, a file and what it holds, the folder of a run, the user's
 //! source, and from any of these to what is explained; the machine's memory, and a page that serves it.
+
+pub mod trust;
 
 pub mod cores;
 

@@ -19,11 +19,15 @@ __all__ = ["start"]
 def start() -> None:
     """Records this process into the run folder that OOMPH_RUN names, once; without OOMPH_RUN it does nothing."""
     folder = os.environ.get("OOMPH_RUN")
-    if not folder:
+    # A folder that is gone belongs to a run that is over: the variable has outlived it.
+    if not folder or not os.path.isdir(folder):
         return
     try:
-        from . import process
+        from . import files, process
 
+        if not files.is_ours(folder):
+            complaint.once("this process is not recorded", f"{folder} belongs to another user")
+            return
         process.begin(folder)
     except Exception as error:
         complaint.once("the recorder could not start", error, "the script runs without it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import stat
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -12,7 +13,7 @@ from typing import IO, Any
 def _replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
     beside = f"{path}.{os.getpid()}.part"
     try:
-        with open(beside, "wb") as file:
+        with os.fdopen(_made(beside), "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -23,6 +24,32 @@ def _replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
         except OSError:
             pass
         raise
+
+
+def _made(path: str) -> int:
+    """A file of this user's alone, opened for writing. Nothing that lies in the way is followed or written into."""
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o600)
+    except FileExistsError:
+        # Of a process that was killed, or put there.
+        os.unlink(path)
+        return os.open(path, flags, 0o600)
+
+
+def read_json(path: str, longest: int) -> Any:
+    """What a file says. Nothing is waited for: a pipe in its place is an error, as is a link or a file that is too long."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > longest:
+            raise ValueError(f"{path} is not a file of oomph's")
+        return json.loads(file.read(longest))
+
+
+def is_ours(folder: str) -> bool:
+    """Whether a folder is this user's, and nobody else may write into it."""
+    found = os.lstat(folder)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 def write_pickle(path: str, value: Any) -> None:
@@ -38,7 +65,7 @@ def write_json(path: str, value: Any) -> None:
 def claim(folder: str, name: str) -> bool:
     """Takes a name in a folder for this process; false where another has it."""
     try:
-        descriptor = os.open(os.path.join(folder, f".{name}.claim"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        descriptor = os.open(os.path.join(folder, f".{name}.claim"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
         return False
     with os.fdopen(descriptor, "w") as file:

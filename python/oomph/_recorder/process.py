@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import signal
 import sys
@@ -16,14 +15,17 @@ from .recorder import Recorder
 from .stacks import RING
 
 
+# The longest run.json: it holds a command line.
+LONGEST_CONFIG = 16 << 20
+
+
 class Process:
     """The recorder of this process, tied to its run folder."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.pid = os.getpid()
-        with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
-            self.config = json.load(file)
+        self.config = files.read_json(os.path.join(folder, "run.json"), LONGEST_CONFIG)
         self.recorder = Recorder(
             ring=int(self.config.get("ring") or RING),
             version=str(self.config.get("oomph") or ""),

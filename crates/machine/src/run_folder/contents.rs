@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use oomph_diagnose::message;
 
-use super::{HOME, LAST, Notes, is_run, notes, recordings, recordings_of};
+use super::{LAST, Notes, homes, is_run, notes, recordings, recordings_of};
 use crate::file::{self, Content};
+use crate::trust;
 
-/// The last run in the current directory, if there is one.
+/// This user's last run in the current directory, if there is one; else somebody's.
 pub fn last_run() -> Option<PathBuf> {
-    Some(Path::new(HOME).join(LAST)).filter(|last| is_run(last))
+    let lasts = || homes().into_iter().map(|home| Path::new(&home).join(LAST)).filter(|last| is_run(last));
+    let own = lasts().find(|last| last.canonicalize().is_ok_and(|run| trust::is_ours(&run)));
+    own.or_else(|| lasts().next())
 }
 
 /// The run that a folder stands for: itself, or of `.oomph` the last; `None` of any other folder.

@@ -21,6 +21,11 @@ pub use notes::Notes;
 
 /// The folder beside the user's files that holds all runs.
 pub const HOME: &str = ".oomph";
+/// The folders that may hold this user's runs. The second is for a directory where somebody else has runs of his own.
+pub fn homes() -> [String; 2] {
+    [HOME.to_owned(), format!("{HOME}-{}", rustix::process::geteuid().as_raw())]
+}
+
 /// The link in it to the last run.
 pub const LAST: &str = "last";
 /// The file that says what a run was asked for.
@@ -52,8 +57,12 @@ fn recordings_of(file: &Path) -> Vec<PathBuf> {
     all.into_iter().filter(|path| path.is_file()).collect()
 }
 
+/// How many files of a folder are looked at: several for each process of a large run.
+const MOST_FILES: usize = 20_000;
+
 fn named(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries =
+        fs::read_dir(folder).into_iter().flatten().take(MOST_FILES).flatten().map(|entry| entry.path());
     let mut found: Vec<PathBuf> = entries
         .filter(|path| path.extension().is_some_and(|found| found == extension))
         .filter(|path| path.file_name().is_some_and(|name| name != REQUEST))

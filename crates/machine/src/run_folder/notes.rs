@@ -1,15 +1,15 @@
 //! What a process under `oomph run` noted of itself every few seconds: NAME.json in the run's folder. It is what remains
 //! of one that was killed.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use oomph_diagnose::message::noted_out_of_memory;
 use oomph_trace::sidecar::{Node, Sidecar, Why};
 use serde_json::Value;
 
-/// The longest notes that are read; real ones have a few KiB.
+use crate::trust;
+
+/// The longest notes that are read. A process that is alive notes a few KiB; when it ends, up to 50,000 marks.
 const LONGEST: u64 = 16 << 20;
 
 /// The notes of one process.
@@ -31,10 +31,12 @@ impl Notes {
 
     /// Reads one file.
     pub fn read(path: &Path) -> Option<Notes> {
-        let mut bytes = Vec::new();
-        // Opening anything but a file may wait forever.
-        let file = path.is_file().then(|| File::open(path).ok())??;
-        file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+        Notes::read_up_to(path, LONGEST)
+    }
+
+    /// Reads one file, if it has at most so many bytes.
+    pub fn read_up_to(path: &Path, longest: u64) -> Option<Notes> {
+        let bytes = trust::read_bounded(path, longest)?;
         let value: Value = serde_json::from_slice(&bytes).ok()?;
         Some(Notes {
             name: path.file_stem()?.to_string_lossy().into_owned(),

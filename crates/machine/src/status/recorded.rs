@@ -2,6 +2,8 @@
 //!
 //! Such a process has the folder of its run in its environment. There it keeps its notes, a few seconds old at most.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use oomph_diagnose::results::status::{Recorded, RecordedDevice, TorchMemory};
@@ -9,6 +11,9 @@ use oomph_trace::sidecar::Card;
 
 use super::{process, settings};
 use crate::run_folder::{self, Notes};
+
+/// The longest notes of a process that is alive, many times over.
+const LONGEST: u64 = 1 << 20;
 
 /// A recorded process.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +37,11 @@ fn of_process(proc: &Path, pid: u32, users: &process::Users) -> Option<Found> {
     let inside = proc.join(pid.to_string()).join("root").join(folder.trim_start_matches('/'));
     let run = Path::new(folder).file_name()?.to_string_lossy().into_owned();
     let folders = [PathBuf::from(folder), inside];
-    let mut notes = folders.iter().flat_map(|folder| run_folder::notes(folder));
-    let notes = notes.find_map(|path| Notes::read(&path).filter(|notes| is_of(notes, &pids)))?;
+    let owner = fs::metadata(proc.join(pid.to_string())).ok()?.uid();
+    let notes = folders.iter().flat_map(|folder| run_folder::notes(folder));
+    // The variable is the process's own, and may name a folder of anybody's.
+    let mut own = notes.filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.uid() == owner));
+    let notes = own.find_map(|path| Notes::read_up_to(&path, LONGEST).filter(|notes| is_of(notes, &pids)))?;
     let variable = |name: &str| environment.get(name).map(String::as_str);
     let mut found = found(&notes, pid, run);
     found.recorded.settings = Some(settings::read(variable, found.recorded.torch.as_deref()));
