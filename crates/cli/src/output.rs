@@ -88,7 +88,7 @@ pub(crate) fn is_piped_into() -> bool {
 /// One line on standard error.
 pub(crate) fn complain(line: &str) {
     // Nothing is left to do where even standard error is gone.
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", Colour::Off.printable(line));
 }
 
 /// A text of whole lines on standard error.

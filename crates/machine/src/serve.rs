@@ -1,10 +1,12 @@
 //! One page over HTTP, for those who ask again and again, such as Prometheus.
 //!
-//! It is as small as it can be: one thread, one request per connection, GET and HEAD of one path. Requests are bounded in
-//! size and time, so whoever sends nothing, or without end, keeps others waiting for a few seconds and no more.
+//! It is as small as it can be: one request per connection, GET and HEAD of one path. Connections are bounded in number,
+//! requests in size and time. Each has a thread of its own, so whoever sends nothing keeps nobody waiting; the page is made
+//! for one at a time.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +15,9 @@ pub const PATH: &str = "/metrics";
 /// The longest request that is read.
 const LONGEST: usize = 8 << 10;
 /// How long a request may take to arrive, and its answer to leave.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many are answered at once. Who comes then waits until one of them is done.
+const MOST: usize = 64;
 
 /// A page to be served.
 #[derive(Clone, Copy, Debug)]
@@ -25,16 +29,50 @@ pub struct Page<Body> {
 }
 
 /// Answers requests for as long as the program runs. What goes wrong with one connection ends that connection only.
-pub fn forever<Body: Fn() -> String>(listener: &TcpListener, page: &Page<Body>) -> ! {
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => {
+pub fn forever<Body: Fn() -> String + Sync>(listener: &TcpListener, page: &Page<Body>) -> ! {
+    let places = Places { taken: Mutex::new(0), given_back: Condvar::new() };
+    let making = Mutex::new(());
+    let page = Page {
+        content_type: page.content_type,
+        body: || {
+            let _one_at_a_time = making.lock().unwrap_or_else(PoisonError::into_inner);
+            (page.body)()
+        },
+    };
+    thread::scope(|scope| {
+        loop {
+            places.take();
+            let Ok((stream, _)) = listener.accept() else {
+                // Out of file descriptors, say: others may be given back by and by.
+                places.give_back();
+                thread::sleep(Duration::from_millis(100));
+                continue;
+            };
+            scope.spawn(|| {
                 // The other side went away or took too long, so there is nobody to report to.
-                let _ = answer(stream, page);
-            }
-            // Out of file descriptors, say: others may be given back by and by.
-            Err(_) => thread::sleep(Duration::from_millis(100)),
+                let _ = answer(stream, &page);
+                places.give_back();
+            });
         }
+    })
+}
+
+/// Places for those who are answered at once.
+struct Places {
+    taken: Mutex<usize>,
+    given_back: Condvar,
+}
+
+impl Places {
+    fn take(&self) {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.given_back.wait_while(taken, |taken| *taken >= MOST);
+        *free.unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    fn give_back(&self) {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.given_back.notify_one();
     }
 }
 
@@ -148,5 +186,26 @@ mod tests {
             check(Some(head), &bad);
         }
         check(None, &error("431 Request Header Fields Too Large", "", "the request is too long"));
+    }
+
+    #[test]
+    fn who_sends_nothing_keeps_nobody_waiting() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        thread::spawn(move || {
+            forever(&listener, &Page { content_type: "text/plain", body: || "a 1\n".to_owned() })
+        });
+        let idle: Vec<TcpStream> =
+            (0..20).map(|_| TcpStream::connect(address).expect("it listens")).collect();
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        assert!(answer.ends_with("\r\n\r\na 1\n"), "{answer}");
+        let is_open = |mut stream: &TcpStream| {
+            stream.set_nonblocking(true).expect("it is a socket");
+            stream.read(&mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        };
+        assert!(idle.iter().any(is_open), "it was answered after the others had been given up");
     }
 }

@@ -2,12 +2,11 @@
 
 use maud::Markup;
 
-/// The markup as text. Controls, and what turns the direction of the text around it, become U+FFFD: names out of foreign
-/// files hold anything. Line ends stay.
+use crate::printable;
+
+/// The markup as text.
 pub(super) fn printed(markup: &Markup) -> String {
-    let turns = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let shown = |c: char| if c != '\n' && (c.is_control() || turns(c)) { '\u{fffd}' } else { c };
-    markup.0.chars().map(shown).collect()
+    printable::in_page(&markup.0)
 }
 
 #[cfg(test)]

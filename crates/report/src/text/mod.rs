@@ -24,7 +24,9 @@ pub fn files(files: &[FileResult], colour: Colour) -> String {
     match files {
         [file] => all(&file.results),
         files => {
-            let named = |file: &FileResult| format!("{}\n\n{}", file.name, all(&file.results));
+            let named = |file: &FileResult| {
+                format!("{}\n\n{}", Colour::Off.printable(&file.name), all(&file.results))
+            };
             files.iter().map(named).collect::<Vec<String>>().join("\n")
         }
     }

@@ -1,10 +1,12 @@
 //! A report for a terminal of 80 columns: a title, labelled paragraphs, and tables.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use oomph_trace::Bytes;
 
 use crate::breakdown::Breakdown;
+use crate::printable;
 
 /// The width text is wrapped to.
 pub(super) const WIDTH: usize = 80;
@@ -19,6 +21,15 @@ pub enum Colour {
 }
 
 impl Colour {
+    /// A text with nothing in it that would do something to a terminal, but for the colours of a report.
+    pub fn printable(self, text: &str) -> Cow<'_, str> {
+        let own: &[&str] = match self {
+            Colour::Off => &[],
+            Colour::On => &["\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"],
+        };
+        printable::in_terminal(text, own)
+    }
+
     /// The verdict.
     fn strong(self, text: &str) -> String {
         self.wrap("1", text)
@@ -71,9 +82,9 @@ impl Report {
         Report { colour, out: title.lines().map(|line| colour.strong(line) + "\n").collect() }
     }
 
-    /// The text of it.
+    /// The text of it. What is foreign in it does nothing to a terminal.
     pub(super) fn finish(self) -> String {
-        self.out
+        self.colour.printable(&self.out).into_owned()
     }
 
     /// A line of its own, as it is.
