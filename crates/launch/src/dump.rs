@@ -12,6 +12,8 @@ use oomph_machine::status::process;
 use oomph_trace::sidecar::Why;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::members::run_of;
+
 /// How often the folder is looked at.
 const PAUSE: Duration = Duration::from_millis(20);
 /// SIGUSR1 in the mask of signals that a process catches.
@@ -93,12 +95,6 @@ fn listeners_at(pid: i32) -> Result<Vec<Listener>> {
         bail!("process {pid} {why}");
     }
     Ok(listeners)
-}
-
-/// The folder of the run that a process belongs to.
-fn run_of(pid: i32) -> Option<PathBuf> {
-    let environment = process::environment(Path::new("/proc"), u32::try_from(pid).ok()?)?;
-    environment.get(run_folder::VARIABLE).map(PathBuf::from)
 }
 
 /// Whether it catches SIGUSR1, and is an interpreter rather than what started one.

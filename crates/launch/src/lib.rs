@@ -29,6 +29,8 @@ pub mod pressure;
 
 pub mod aftermath;
 
+pub mod members;
+
 pub mod dump;
 
 pub mod plan;

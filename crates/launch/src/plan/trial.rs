@@ -1,6 +1,6 @@
 //! One run of the script on the phantom GPU, and what it left.
 
-use std::fs::File;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,20 @@ use oomph_machine::explain;
 use oomph_machine::run_folder::Notes;
 use oomph_trace::cards::Card;
 use oomph_trace::sidecar::{MarkKind, PlanNotes, Stop};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 
 use super::{cards, phantom};
+use crate::dump::dump;
 use crate::folder::RunFolder;
 use crate::job::Job;
-use crate::{command, settings};
+use crate::{command, members, settings};
 
 /// How often a child is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a child has to write its recording when it is told to end.
 const GRACE: Duration = Duration::from_secs(10);
+/// The most that is kept of what a script prints.
+const LONGEST_OUTPUT: u64 = 16 << 20;
 
 /// Where what the script prints goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,33 +74,43 @@ impl Stage {
                 command.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
             }
             Prints::ToFile => {
-                let file = File::create(folder.path.join("output.txt"))?;
+                let file = OpenOptions::new().create(true).append(true).open(output_of(folder))?;
                 command.stdout(Stdio::from(file.try_clone()?)).stderr(Stdio::from(file));
             }
         }
-        let code = wait(&mut command.spawn()?, self.longest)?;
-        Ok(read(folder, code, self.longest))
+        let code = wait(&mut command.spawn()?, folder, self.longest);
+        // Whether it ended well or not, what it left running has nothing more to do.
+        members::end(&folder.path);
+        Ok(read(folder, code?, self.longest))
     }
 }
 
-/// The child's exit code; `None` where it took too long and was ended.
-fn wait(child: &mut Child, longest: Duration) -> io::Result<Option<i32>> {
+/// Where a run's output goes if the user does not see it.
+fn output_of(folder: &RunFolder) -> PathBuf {
+    folder.path.join("output.txt")
+}
+
+/// The child's exit code; `None` where it took too long and was ended, with its recording written if it still could.
+fn wait(child: &mut Child, folder: &RunFolder, longest: Duration) -> io::Result<Option<i32>> {
     let began = Instant::now();
-    let mut is_late = false;
-    loop {
+    while began.elapsed() <= longest {
         if let Some(status) = child.try_wait()? {
-            return Ok(if is_late { None } else { Some(status.code().unwrap_or(-1)) });
+            return Ok(Some(status.code().unwrap_or(-1)));
         }
-        let passed = began.elapsed();
-        if passed > longest && !is_late {
-            is_late = true;
-            // It may have ended in the meantime.
-            let _ = kill_process(Pid::from_child(child), Signal::TERM);
-        }
-        if passed > longest + GRACE {
-            child.kill()?;
-        }
+        bound(&output_of(folder));
         thread::sleep(LOOK);
+    }
+    // It may be in a call that takes long, and never hear of it.
+    let _ = dump(Pid::from_child(child).as_raw_pid(), GRACE);
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+/// Begins a file anew that has become too long. Whoever writes to it appends.
+fn bound(path: &Path) {
+    if fs::metadata(path).is_ok_and(|found| found.len() > LONGEST_OUTPUT) {
+        let _ = OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(0));
     }
 }
 
