@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
+EXPANDABLE = "expandable_segments:True"
+
 FILLS = """
 import torch
 print(torch.cuda.get_device_name())
@@ -88,8 +90,8 @@ def test_segments_expand_as_on_a_card_and_as_in_a_replay(
 ) -> None:
     last = tmp_path / ".oomph" / "last"
     assert on_phantom(RAGGED).returncode == 0
-    foretold = replayed(oomph_bin, last.resolve(), "--set", "expandable_segments:True")["replayed"]
-    done = on_phantom(RAGGED, "--set", "expandable_segments:True")
+    foretold = replayed(oomph_bin, last.resolve(), "--set", EXPANDABLE)["replayed"]
+    done = on_phantom(RAGGED, "--set", EXPANDABLE)
     assert done.returncode == 0, done.stderr
     came = replayed(oomph_bin, last.resolve())
     assert came["fidelity"] == {"exact": True, "first_divergence": None}
@@ -99,7 +101,7 @@ def test_segments_expand_as_on_a_card_and_as_in_a_replay(
 def test_segments_that_expand_run_out_as_the_card_does(
     on_phantom: OnPhantom, oomph_bin: str, tmp_path: pathlib.Path
 ) -> None:
-    done = on_phantom(FILLS, "--gpu", "T4", "--set", "expandable_segments:True")
+    done = on_phantom(FILLS, "--gpu", "T4", "--set", EXPANDABLE)
     assert (done.returncode, done.stdout) == (1, "Tesla T4\n"), done.stderr
     assert "\nout of memory on GPU 0: 1.00 GiB more was asked for\n  Where    job.py:4 " in done.stderr
     came = replayed(oomph_bin, tmp_path / ".oomph" / "last")
@@ -112,7 +114,7 @@ def test_a_plan_with_segments_that_expand_comes_to_an_answer(
     def plan(code: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "job.py").write_text(code)
         return subprocess.run(
-            [oomph_bin, "plan", "--gpu", "T4", "--set", "expandable_segments:True", "--python", sys.executable, "job.py"],
+            [oomph_bin, "plan", "--gpu", "T4", "--set", EXPANDABLE, "--python", sys.executable, "job.py"],
             cwd=tmp_path, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
 
