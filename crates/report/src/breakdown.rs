@@ -36,11 +36,19 @@ pub(crate) struct Breakdown {
     pub(crate) total: Bytes,
     /// What that is.
     pub(crate) source: String,
+    /// How many of the parts, from the first on, a bar shows; all of them, unless most of the card is beyond the limit.
+    shown: Option<usize>,
 }
 
 impl Breakdown {
     fn new(heading: impl Into<String>) -> Breakdown {
-        Breakdown { heading: heading.into(), parts: Vec::new(), total: Bytes::ZERO, source: String::new() }
+        Breakdown {
+            heading: heading.into(),
+            parts: Vec::new(),
+            total: Bytes::ZERO,
+            source: String::new(),
+            shown: None,
+        }
     }
 
     fn add(&mut self, style: &'static str, bytes: Bytes, what: impl Into<String>) {
@@ -51,6 +59,20 @@ impl Breakdown {
 
     fn sum(&self) -> Bytes {
         self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// The parts that a bar shows, and what they add up to: what PyTorch may hold, where most of the card is beyond that
+    /// and would leave no room for what matters.
+    pub(crate) fn bar(&self) -> (&[Part], Bytes) {
+        let parts = &self.parts[..self.shown.unwrap_or(self.parts.len())];
+        (parts, parts.iter().map(|part| part.bytes).sum())
+    }
+
+    /// What the bar leaves out, in words.
+    pub(crate) fn beside_the_bar(&self) -> Option<String> {
+        let (parts, shown) = self.bar();
+        (parts.len() < self.parts.len())
+            .then(|| format!("The bar is the limit, {shown}; the rest of the card is in the table only."))
     }
 
     fn amounting_to(self, total: Bytes, source: impl Into<String>) -> Breakdown {
@@ -95,6 +117,7 @@ impl Breakdown {
         let others =
             if beside.others.is_some() { " and libraries" } else { ", libraries and other processes" };
         self.add("unheld", beside.not_held, "not held");
+        self.shown = (beside.beyond_limit.share_of(beside.total) > 0.5).then_some(self.parts.len());
         self.add("unheld", beside.beyond_limit, format!("free{}", beyond.unwrap_or_default()));
         self.add("context", beside.context, format!("CUDA context{others}"));
         self.add("others", beside.others.unwrap_or_default(), "other processes");
