@@ -76,6 +76,16 @@ impl Report {
         self.out
     }
 
+    /// How long it is so far.
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Takes back what came after it was this long.
+    pub(super) fn shorten(&mut self, length: usize) {
+        self.out.truncate(length);
+    }
+
     /// A line of its own, as it is.
     pub(super) fn line(&mut self, text: &str) {
         self.out.push_str(text);
