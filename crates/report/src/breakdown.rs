@@ -3,6 +3,7 @@
 use oomph_diagnose::card::RestOfCard;
 use oomph_diagnose::classes::{ByClass, Class};
 use oomph_diagnose::message::Facts;
+use oomph_diagnose::moment::{Holder, InnerHolder};
 use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::results::plan::{PlanResult, PlannedPeaks};
 use oomph_trace::Bytes;
@@ -12,6 +13,9 @@ use crate::{place, recording, verdict};
 
 /// How many holders are named; the others are summed up.
 pub(crate) const HOLDERS: usize = 8;
+/// How many lines of packages are named below a holder, and the least share of it that each has.
+const INNER: usize = 4;
+const LEAST: f64 = 0.05;
 /// The style of each holder's part, and last the one of all further holders.
 const STYLES: [&str; HOLDERS + 1] = ["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7", "hx"];
 
@@ -26,6 +30,8 @@ pub(crate) struct Part {
     pub(crate) style: &'static str,
     pub(crate) bytes: Bytes,
     pub(crate) what: String,
+    /// The greatest of what it is made of, not all.
+    pub(crate) inner: Vec<(Bytes, String)>,
 }
 
 /// Parts that add up.
@@ -53,7 +59,7 @@ impl Breakdown {
 
     fn add(&mut self, style: &'static str, bytes: Bytes, what: impl Into<String>) {
         if bytes > Bytes::ZERO {
-            self.parts.push(Part { style, bytes, what: what.into() });
+            self.parts.push(Part { style, bytes, what: what.into(), inner: Vec::new() });
         }
     }
 
@@ -85,9 +91,16 @@ impl Breakdown {
         let mut all = Breakdown::new(format!("Memory {}", verdict::moment(result)));
         let unlined = recording::unlined(&result.recording);
         for (rank, holder) in moment.holders.iter().take(HOLDERS).enumerate() {
-            let what = place::holder(holder, unlined);
-            let times = if holder.count > 1 { format!(" ×{}", count(holder.count)) } else { String::new() };
-            all.add(style_of(rank), holder.bytes, what + &times);
+            let inner = inner(holder);
+            // The line of PyTorch is that of one allocation among many; the lines below say more.
+            let what = match &holder.place {
+                Some(place) if !inner.is_empty() => place.line.to_string(),
+                _ => place::holder(holder, unlined),
+            };
+            all.add(style_of(rank), holder.bytes, what + &times(holder.count));
+            if let Some(part) = all.parts.last_mut() {
+                part.inner = inner;
+            }
         }
         let rest = moment.holders.get(HOLDERS..).unwrap_or_default();
         let elsewhere = format!("{} elsewhere", counted(rest.len(), "line"));
@@ -180,6 +193,24 @@ impl Breakdown {
         all.add("unheld", free, "free");
         (all.sum() == total).then(|| all.amounting_to(total, "on the device in all"))
     }
+}
+
+/// The lines of packages that hold most of what a line of the user's holds: a few, each a share that matters. None where
+/// one holds all of it: that stands beside the user's line.
+fn inner(holder: &Holder) -> Vec<(Bytes, String)> {
+    if place::only_inner(holder).is_some() {
+        return Vec::new();
+    }
+    let lines = holder.inner.iter().take(INNER);
+    let lines = lines.filter(|inner| inner.bytes.share_of(holder.bytes) >= LEAST);
+    let named = |InnerHolder { bytes, count, line }: &InnerHolder| {
+        (*bytes, format!("of it {}:{}{}", line.file_name(), line.line, times(*count)))
+    };
+    lines.map(named).collect()
+}
+
+fn times(allocations: usize) -> String {
+    if allocations > 1 { format!(" ×{}", count(allocations)) } else { String::new() }
 }
 
 /// The heading of a message's numbers.

@@ -73,7 +73,11 @@ fn table(all: &Breakdown, what: &str, keyed: bool) -> Markup {
                 @for part in &all.parts {
                     tr {
                         @if keyed { td { span class={ "key " (part.style) } {} } }
-                        td { (part.what) } (amounts(part.bytes, &share(part.bytes)))
+                        td {
+                            (part.what)
+                            @for (bytes, what) in &part.inner { div.inner { (display(bytes)) " " (what) } }
+                        }
+                        (amounts(part.bytes, &share(part.bytes)))
                     }
                 }
                 tr.total {
