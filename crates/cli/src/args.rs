@@ -208,6 +208,9 @@ pub(crate) struct Explain {
     /// The memory limit the job ran under, where the recording does not show it
     #[arg(long, value_name = "SIZE")]
     pub(crate) limit: Option<Bytes>,
+    /// Only these sections of the text, with commas between them: verdict, memory, by-class, settings, beside-settings, check
+    #[arg(long = "section", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) sections: Vec<String>,
     /// Also write the verdict on a snapshot as one self-contained page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

@@ -251,6 +251,28 @@ fn a_page_is_written_beside_the_text_for_snapshots_only() {
 }
 
 #[test]
+fn sections_of_the_report_are_shown_by_name_and_together_they_are_all_of_it() {
+    let file = fixture("fragmentation-oom");
+    let shown = |names: &str| out(&run(&["explain", &file, "--section", names]));
+    let whole = out(&run(&["explain", &file]));
+    assert_eq!(shown("check,verdict,memory,settings,beside-settings"), whole);
+    let (headline, _) = whole.split_once('\n').unwrap();
+    let check = "  Check    exact: 611 allocations placed where they were recorded, 212 driver\n           calls and 211 \
+                 final segments the same\n";
+    assert_eq!(shown("check"), format!("{headline}\n\n{check}"));
+    let memory = whole.split("\n\n").find(|part| part.starts_with("  Memory")).unwrap();
+    let none = "  None     by-class: this recording has nothing of that\n";
+    assert_eq!(shown("memory, by-class,check"), format!("{headline}\n\n{memory}\n\n{none}\n{check}"));
+    let misspelt = "oomph: there is no section `setings`, did you mean `settings`?";
+    check_fails(&["explain", &file, "--section", "memory,setings"], 2, misspelt);
+    let unknown = "oomph: there is no section `graph`: name some of verdict, memory, by-class, settings, \
+                   beside-settings, check";
+    check_fails(&["explain", &file, "--section", "graph"], 2, unknown);
+    let json = "oomph: --section is for the text: the JSON has all of them";
+    check_fails(&["explain", &file, "--section", "check", "--json"], 2, json);
+}
+
+#[test]
 fn a_mistake_in_the_command_line_is_exit_code_2() {
     let streams = fixture("streams");
     check_fails(

@@ -160,4 +160,7 @@ fn the_page_of_a_recording_says_it_too() {
     let bar = page.split("data-total=\"").nth(1).unwrap();
     let parts = bar.split("</svg>").next().unwrap().split("data-bytes=\"").skip(1);
     assert_eq!(parts.map(number).sum::<u64>(), number(bar));
+    // Most of the card is beyond the limit: the bar is the limit, and the table the card.
+    assert_eq!(Bytes(number(bar)), Bytes::gib(16));
+    assert!(page.contains("All of it adds up to 81.51 GiB. The bar is the limit, 16.00 GiB;"));
 }

@@ -177,6 +177,23 @@ fn a_folder_that_cannot_be_written_costs_the_recording_and_nothing_else() {
     assert_eq!(ground.run(&["run", "--limit", "1GiB", &script]), shows(7, "False\n", &line));
 }
 
+/// Going on would be a run on the real card.
+#[test]
+fn a_phantom_that_cannot_be_recorded_is_refused() {
+    let ground = Ground::new("phantom-refused");
+    let script = ground.file("train.py", "print('ran')");
+    let check = |ran: (Option<i32>, String, String), code, line: &str| {
+        assert_eq!(ran, shows(code, "", &format!("oomph: {line}\n")));
+    };
+    let off = "--phantom takes the recorder, which is off: leave out record = false and OOMPH_RECORD";
+    let mut command = ground.oomph(&["run", "--phantom", &script]);
+    check(seen(&command.env("OOMPH_RECORD", "false").output().unwrap()), 2, off);
+    ground.file(".oomph", "in the way");
+    let in_the_way = "cannot write .oomph/ here (File exists (os error 17)), which --phantom needs: run it in a folder \
+                      that can be written to";
+    check(ground.run(&["run", "--phantom", &script]), 125, in_the_way);
+}
+
 #[test]
 fn a_run_has_a_folder_that_git_ignores_and_last_leads_to() {
     let ground = Ground::new("folder");

@@ -1,15 +1,21 @@
 //! What memory in use was for, over a stretch of the run: the parts of a stacked chart.
 
+use std::ops::Range;
+
 use oomph_engine::program::Change;
 use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx};
 
 use crate::classes::{Class, Classes};
-use crate::phases::Phases;
+use crate::phases::{Phases, Stretch};
 
 /// Bytes in use by class at some events, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassCurves {
+    /// The stretch of the run.
+    pub range: Range<EventIdx>,
+    /// The phases in it, as they were marked; the first may have begun before it.
+    pub phases: Vec<Stretch>,
     /// The classes that occur, in the order of [`Class::ALL`].
     pub classes: Vec<Class>,
     /// Events, and what each class had in use right after them; of a column of events, the one with the most.
@@ -26,6 +32,9 @@ pub fn between(
     most: usize,
 ) -> Option<ClassCurves> {
     let classes = Classes::find(recording, phases)?;
+    let marked = phases.stretches();
+    let first = phases.index_at(from).unwrap_or(0);
+    let behind = marked.partition_point(|stretch| stretch.from < to).max(first);
     let length = (to.0.saturating_sub(from.0)).max(1) as usize;
     let column = |event: EventIdx| (event.0.saturating_sub(from.0)) as usize * most / length;
     let mut held = [Bytes::ZERO; Class::ALL.len()];
@@ -52,6 +61,8 @@ pub fn between(
     let occurs = |rank: usize| found.iter().any(|(_, held)| held[rank] > Bytes::ZERO);
     let ranks: Vec<usize> = (0..Class::ALL.len()).filter(|rank| occurs(*rank)).collect();
     Some(ClassCurves {
+        range: from..to,
+        phases: marked[first..behind].to_vec(),
         classes: ranks.iter().map(|rank| Class::ALL[*rank]).collect(),
         points: found
             .into_iter()

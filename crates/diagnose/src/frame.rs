@@ -28,6 +28,15 @@ pub(crate) fn owner(file: &str) -> Owner {
     }
 }
 
+/// Whether a file is of an installed package other than PyTorch, where a model or what trains it may be written.
+pub(crate) fn is_of_package(file: &str) -> bool {
+    let file = file.replace('\\', "/");
+    let package = file.rsplit_once("-packages/").map(|(_, path)| path.split('/').next().unwrap_or_default());
+    owner(&file) == Owner::Library && package.is_some_and(|package| !PYTORCH.contains(&package))
+}
+
+/// The packages that are PyTorch.
+const PYTORCH: &[&str] = &["torch", "functorch", "torchgen", "triton"];
 const NATIVE: &[&str] = &[".cpp", ".cc", ".h", ".cu", ".so", ".c"];
 const RECORDER: &[&str] = &["/_oomph_recorder/", "/oomph/_recorder/", "/_oomph_plan/", "/oomph/_plan/"];
 const LIBRARY: &[&str] =
@@ -74,6 +83,24 @@ mod tests {
             ("", Owner::User),
         ] {
             assert_eq!(owner(file), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_model_may_be_written_in_a_package_that_is_not_pytorch() {
+        let llama = "site-packages/transformers/models/llama/modeling_llama.py";
+        for (file, expected) in [
+            (format!("/venv/lib/python3.11/{llama}"), true),
+            (format!("C:\\venv\\Lib\\{}", llama.replace('/', "\\")), true),
+            ("/usr/lib/python3/dist-packages/timm/layers/mlp.py".to_owned(), true),
+            ("/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py".to_owned(), false),
+            ("/venv/lib/python3.11/site-packages/oomph/_plan/shapes.py".to_owned(), false),
+            ("/usr/lib/python3.11/contextlib.py".to_owned(), false),
+            ("torch/_tensor.py".to_owned(), false),
+            ("<string>".to_owned(), false),
+            ("train.py".to_owned(), false),
+        ] {
+            assert_eq!(is_of_package(&file), expected, "{file}");
         }
     }
 }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::classes::{ByClass, Classes};
-use crate::place::{Place, PlaceId, Places};
+use crate::place::{InnerId, Line, Place, PlaceId, Places};
 
 /// A line that holds memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -23,6 +23,22 @@ pub struct Holder {
     pub count: usize,
     /// The line; null: no stack.
     pub place: Option<Place>,
+    /// Of that, by the innermost line of an installed package other than PyTorch that the line leads to, largest first:
+    /// where a model that the user did not write asked for it. Absent where it leads to none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inner: Vec<InnerHolder>,
+}
+
+/// A part of what a line holds, by the line of a package that it leads to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct InnerHolder {
+    /// What it holds, in blocks.
+    pub bytes: Bytes,
+    /// In how many allocations.
+    pub count: usize,
+    /// The line.
+    #[serde(flatten)]
+    pub line: Line,
 }
 
 /// The state of the allocator right after an operation.
@@ -121,14 +137,32 @@ fn describe(torch: &Torch<SimulatedDevice>, request: Request, failure: OutOfMemo
     }
 }
 
+/// Bytes, and in how many allocations.
+type Sum = (Bytes, usize);
+
 fn holders(run: &Run<'_, SimulatedDevice>, places: &mut Places<'_>) -> Vec<Holder> {
-    let mut sums: BTreeMap<PlaceId, (Bytes, usize)> = BTreeMap::new();
+    let mut sums: BTreeMap<PlaceId, (Sum, BTreeMap<InnerId, Sum>)> = BTreeMap::new();
+    let add = |(bytes, count): &mut Sum, size: Bytes| (*bytes, *count) = (*bytes + size, *count + 1);
     for (_, allocation, block) in run.live() {
-        let (bytes, count) = sums.entry(places.of(places.stack_of(allocation))).or_default();
-        *bytes += block.size;
-        *count += 1;
+        let stack = places.stack_of(allocation);
+        let (all, inner) = sums.entry(places.of(stack)).or_default();
+        add(all, block.size);
+        if let Some(line) = places.inner(stack) {
+            add(inner.entry(line).or_default(), block.size);
+        }
     }
-    let holder = |(place, (bytes, count))| Holder { place: places.get(place).cloned(), bytes, count };
+    let inner = |sums: BTreeMap<InnerId, Sum>| {
+        let line = |(id, (bytes, count))| InnerHolder { bytes, count, line: places.line(id).clone() };
+        let mut inner: Vec<InnerHolder> = sums.into_iter().map(line).collect();
+        inner.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.line.cmp(&b.line)));
+        inner
+    };
+    let holder = |(place, ((bytes, count), sums))| Holder {
+        place: places.get(place).cloned(),
+        bytes,
+        count,
+        inner: inner(sums),
+    };
     let mut holders: Vec<Holder> = sums.into_iter().map(holder).collect();
     holders.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.place.cmp(&b.place)));
     holders

@@ -65,6 +65,10 @@ impl Place {
     }
 }
 
+/// A line of a package that a place leads to: of a [`Places`] table too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InnerId(u32);
+
 /// A place of a [`Places`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(pub u32);
@@ -77,6 +81,9 @@ pub struct Places<'a> {
     places: Vec<Option<Place>>,
     of_stack: FxHashMap<StackId, PlaceId>,
     of_line: FxHashMap<Line, PlaceId>,
+    inner: Vec<Line>,
+    inner_of_stack: FxHashMap<StackId, Option<InnerId>>,
+    inner_of_line: FxHashMap<Line, InnerId>,
 }
 
 impl<'a> Places<'a> {
@@ -91,6 +98,9 @@ impl<'a> Places<'a> {
             places: vec![None],
             of_stack: FxHashMap::default(),
             of_line: FxHashMap::default(),
+            inner: Vec::new(),
+            inner_of_stack: FxHashMap::default(),
+            inner_of_line: FxHashMap::default(),
         }
     }
 
@@ -125,6 +135,29 @@ impl<'a> Places<'a> {
         });
         self.of_stack.insert(stack, id);
         id
+    }
+
+    /// The innermost line of an installed package other than PyTorch that a stack reaches from its place: where a model
+    /// that the user did not write asked for memory.
+    pub fn inner(&mut self, stack: Option<StackId>) -> Option<InnerId> {
+        let stack = stack?;
+        if let Some(id) = self.inner_of_stack.get(&stack) {
+            return *id;
+        }
+        let snapshot = &self.recording.snapshot;
+        let id = inner(shown(snapshot, snapshot.stacks.frames_of(stack))).map(|line| {
+            *self.inner_of_line.entry(line.clone()).or_insert_with(|| {
+                self.inner.push(line);
+                InnerId((self.inner.len() - 1) as u32)
+            })
+        });
+        self.inner_of_stack.insert(stack, id);
+        id
+    }
+
+    /// The line behind such an id.
+    pub fn line(&self, id: InnerId) -> &Line {
+        &self.inner[id.0 as usize]
     }
 
     /// What stands behind an id; `None` for [`Places::UNRECORDED`].
@@ -163,6 +196,14 @@ pub(crate) fn shown_seen(frames: &[SeenFrame]) -> impl Iterator<Item = (&str, u3
     frames.iter().map(|frame| (frame.file.as_str(), frame.line, frame.function.as_str()))
 }
 
+/// The innermost frame of a package that is not PyTorch, of those that the user's innermost line called. Where no line is the
+/// user's, the place is the innermost of all, and nothing is inside it.
+fn inner<'a>(frames: impl Iterator<Item = (&'a str, u32, &'a str)> + Clone) -> Option<Line> {
+    let is_users = |(file, ..): &(&str, u32, &str)| !file.is_empty() && frame::owner(file) == Owner::User;
+    let user = frames.clone().position(|frame| is_users(&frame))?;
+    frames.take(user).find(|(file, ..)| frame::is_of_package(file)).map(Line::of)
+}
+
 /// The place that frames show, innermost first. The recorder's own are passed over, unless there are no others.
 pub(crate) fn named<'a>(frames: impl Iterator<Item = (&'a str, u32, &'a str)> + Clone) -> Option<Place> {
     let owned = frames.map(|frame| (frame::owner(frame.0), frame));
@@ -174,4 +215,27 @@ pub(crate) fn named<'a>(frames: impl Iterator<Item = (&'a str, u32, &'a str)> + 
     let line = Line::of(own.unwrap_or(innermost));
     let within = own.filter(|own| *own != innermost).map(|_| Line::of(innermost));
     Some(Place { line, within })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINEAR: (&str, u32, &str) = ("/venv/site-packages/torch/nn/modules/linear.py", 134, "forward");
+    const LLAMA: (&str, u32, &str) = ("/venv/site-packages/transformers/modeling_llama.py", 312, "forward");
+    const TRAINER: (&str, u32, &str) = ("/venv/site-packages/transformers/trainer.py", 99, "train");
+    const MINE: (&str, u32, &str) = ("/jobs/train.py", 7, "main");
+
+    #[test]
+    fn a_line_of_a_package_stands_between_the_users_and_pytorchs() {
+        let check = |frames: &[_], expected: Option<_>| {
+            assert_eq!(inner(frames.iter().copied()), expected.map(Line::of), "{frames:?}");
+        };
+        check(&[LINEAR, LLAMA, TRAINER, MINE], Some(LLAMA));
+        check(&[TRAINER, MINE], Some(TRAINER));
+        check(&[LINEAR, MINE, TRAINER, MINE], None);
+        check(&[MINE], None);
+        check(&[LINEAR, LLAMA], None);
+        check(&[], None);
+    }
 }

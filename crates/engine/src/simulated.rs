@@ -1,19 +1,20 @@
 //! A device that exists in memory only.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use oomph_trace::{Addr, Bytes};
 use rustc_hash::FxHashMap;
 
 use crate::device::Device;
-use crate::space::{AddressSpace, Fit};
+use crate::space::{AddressSpace, Fit, Reservations};
 
 /// The driver hands out memory in pages of this size.
 const PAGE: Bytes = Bytes::mib(2);
 /// Addresses without a recorded one lie below this, and real drivers give none that is lower.
 const TOP: Addr = Addr(0x6000_0000_0000);
-/// Where reserved address space starts; it grows upwards from here.
-const RESERVED: Addr = Addr(0x3_0000_0000);
+/// Where address space is reserved.
+const RESERVED: Range<Addr> = Addr(0x3_0000_0000)..TOP;
 /// The memory of a device of which nothing is known: more than any has, so that only known limits bind.
 const UNKNOWN_TOTAL: Bytes = Bytes::gib(256);
 /// What a device of unknown capacity gives at most.
@@ -34,7 +35,7 @@ pub struct SimulatedDevice {
     /// Recorded addresses not given yet, by size.
     recorded: FxHashMap<Bytes, VecDeque<Addr>>,
     space: AddressSpace,
-    reserved_top: Addr,
+    reserved: Reservations,
 }
 
 impl SimulatedDevice {
@@ -47,7 +48,7 @@ impl SimulatedDevice {
             lent: BTreeMap::new(),
             recorded: FxHashMap::default(),
             space: AddressSpace::new(Addr(0)..TOP, Fit::Smallest),
-            reserved_top: RESERVED,
+            reserved: Reservations::new(RESERVED),
         }
     }
 
@@ -57,10 +58,10 @@ impl SimulatedDevice {
         SimulatedDevice { total, ..self }
     }
 
-    /// The same device with all of its memory in this address space.
+    /// The same device with what it lends in one address space, and what is reserved in another.
     #[must_use]
-    pub fn with_space(self, space: AddressSpace) -> SimulatedDevice {
-        SimulatedDevice { space, ..self }
+    pub fn with_space(self, space: AddressSpace, reserved: Reservations) -> SimulatedDevice {
+        SimulatedDevice { space, reserved, ..self }
     }
 
     /// Prefers these addresses, each for a range of its size, in this order.
@@ -86,6 +87,11 @@ impl SimulatedDevice {
     /// The length of the range that [`Device::malloc`] gave at this address, if it is still held.
     pub fn length_at(&self, addr: Addr) -> Option<Bytes> {
         self.lent.get(&addr).copied()
+    }
+
+    /// The reservation that this address lies in: where it begins, and its length.
+    pub fn reserved_around(&self, addr: Addr) -> Option<(Addr, Bytes)> {
+        self.reserved.around(addr)
     }
 
     /// The next recorded address for this size, if nothing is lent there.
@@ -123,12 +129,12 @@ impl Device for SimulatedDevice {
     }
 
     fn reserve(&mut self, size: Bytes) -> Option<Addr> {
-        let addr = self.reserved_top;
-        self.reserved_top = addr.offset(size);
-        Some(addr)
+        self.reserved.take(size)
     }
 
-    fn unreserve(&mut self, _addr: Addr, _size: Bytes) {}
+    fn unreserve(&mut self, addr: Addr, _size: Bytes) {
+        self.reserved.give(addr);
+    }
 
     fn map(&mut self, _addr: Addr, size: Bytes) -> bool {
         let granted = self.has_room(size);

@@ -1,4 +1,4 @@
-//! The addresses that a driver gives: which part of the address space `cudaMalloc` answers with.
+//! The addresses that a driver gives: which part of the address space `cudaMalloc` answers with, and which is reserved.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -105,9 +105,69 @@ impl AddressSpace {
     }
 }
 
+/// Reserved address space, as `cuMemAddressReserve` gives it: it holds nothing until pages are mapped into it.
+///
+/// In recordings of an H200 each reservation begins with the chunk behind the one before. That what was given back is
+/// reserved again, the lowest first, is assumed.
+#[derive(Clone, Debug)]
+pub struct Reservations {
+    range: Range<Addr>,
+    /// The length of each, by where it begins.
+    lent: BTreeMap<Addr, Bytes>,
+}
+
+impl Reservations {
+    /// None yet; they are made from the beginning of `range` upwards.
+    pub const fn new(range: Range<Addr>) -> Reservations {
+        Reservations { range, lent: BTreeMap::new() }
+    }
+
+    /// Reserves `size` bytes; `None` when the address space is used up.
+    pub fn take(&mut self, size: Bytes) -> Option<Addr> {
+        let mut at = self.range.start;
+        for (start, length) in &self.lent {
+            if at.0.checked_add(size.0)? <= start.0 {
+                break;
+            }
+            at = start.offset(length.round_up(CHUNK));
+        }
+        let fits = at.0.checked_add(size.0)? <= self.range.end.0;
+        fits.then(|| {
+            self.lent.insert(at, size);
+            at
+        })
+    }
+
+    /// Gives back the reservation that begins here, if there is one.
+    pub fn give(&mut self, addr: Addr) {
+        self.lent.remove(&addr);
+    }
+
+    /// The reservation that this address lies in: where it begins, and its length.
+    pub fn around(&self, addr: Addr) -> Option<(Addr, Bytes)> {
+        let (start, length) = self.lent.range(..=addr).next_back()?;
+        (addr < start.offset(*length)).then_some((*start, *length))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reservations_go_up_by_chunks_and_fill_what_was_given_back() {
+        let mib = |mib: u64| Addr(mib << 20);
+        let mut reserved = Reservations::new(mib(2)..mib(200));
+        let taken = [20, 34, 2].map(|size| reserved.take(Bytes::mib(size)));
+        assert_eq!(taken, [2, 34, 98].map(|at| Some(mib(at))));
+        assert_eq!(reserved.around(mib(67)), Some((mib(34), Bytes::mib(34))));
+        assert_eq!(reserved.around(mib(68)), None);
+        reserved.give(mib(34));
+        assert_eq!(reserved.take(Bytes::mib(65)), Some(mib(130)));
+        assert_eq!(reserved.take(Bytes::mib(64)), Some(mib(34)));
+        assert_eq!(reserved.take(Bytes::mib(32)), None);
+        assert_eq!(reserved.take(Bytes(u64::MAX)), None);
+    }
 
     /// Takes 20, 40, 12 and 26 MiB, gives all but the first back, and takes `wanted` MiB. Gives each request's distance
     /// from the end of the address space, in MiB.

@@ -6,6 +6,10 @@ use crate::answer::{answer, put};
 use crate::card::{card, shared_per_processor, threads_per_processor};
 use crate::code::{self, Code, NOT_SUPPORTED};
 use crate::functions::{cuCtxSetCurrent, cuInit};
+use crate::mapping::{
+    cuMemAddressFree, cuMemAddressReserve, cuMemCreate, cuMemGetAllocationGranularity, cuMemMap,
+    cuMemRelease, cuMemSetAccess, cuMemUnmap,
+};
 use crate::memory;
 use crate::real::{version, write_text};
 use crate::store::Handle;
@@ -31,6 +35,8 @@ pub(crate) fn attribute(number: c_int) -> c_int {
         81 => shared_per_processor(card),
         82 => 65_536,
         97 => shared_per_processor(card) - 1024,
+        // Memory apart from addresses, and handles to it that are files.
+        102 | 103 => 1,
         _ => 0,
     }
 }
@@ -43,6 +49,8 @@ pub(crate) fn entry(name: &CStr) -> Handle {
     let known = functions! {
         cuInit cuDeviceGet cuDeviceGetCount cuDeviceGetName cuDeviceGetAttribute cuDevicePrimaryCtxGetState
         cuDevicePrimaryCtxRetain cuCtxGetCurrent cuCtxSetCurrent cuDriverGetVersion cuGetErrorString cuMemGetInfo_v2
+        cuMemGetAllocationGranularity cuMemAddressReserve cuMemAddressFree cuMemCreate cuMemRelease cuMemMap
+        cuMemSetAccess cuMemUnmap
     };
     let name = name.to_string_lossy();
     let is_it = |known: &str| known == name || known.strip_suffix("_v2") == Some(&*name);

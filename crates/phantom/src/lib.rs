@@ -23,9 +23,13 @@ mod functions;
 
 mod memory;
 
+mod pages;
+
 mod copy;
 
 mod properties;
+
+mod mapping;
 
 mod driver;
 

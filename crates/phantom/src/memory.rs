@@ -5,19 +5,23 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use oomph_engine::device::Device;
 use oomph_engine::simulated::SimulatedDevice;
-use oomph_engine::space::{AddressSpace, Fit};
+use oomph_engine::space::{AddressSpace, Fit, Reservations};
 use oomph_trace::{Addr, Bytes};
 
 use crate::card::card;
 
-/// The card's addresses. No process has anything mapped there.
-const ADDRESSES: Range<u64> = 0x3000_0000_0000..0x3f00_0000_0000;
+/// The card's addresses: below the middle those that are reserved, above it those of memory that was taken. No process
+/// has anything mapped there.
+const ADDRESSES: Range<u64> = 0x2000_0000_0000..0x3f00_0000_0000;
+const MIDDLE: u64 = 0x3000_0000_0000;
 
-fn memory() -> MutexGuard<'static, SimulatedDevice> {
+/// The card's memory, for one thread at a time.
+pub(crate) fn memory() -> MutexGuard<'static, SimulatedDevice> {
     static MEMORY: LazyLock<Mutex<SimulatedDevice>> = LazyLock::new(|| {
         let capacity = card().capacity.unwrap_or_else(|| card().total.saturating_sub(card().context));
-        let space = AddressSpace::new(Addr(ADDRESSES.start)..Addr(ADDRESSES.end), Fit::Lowest);
-        Mutex::new(SimulatedDevice::new(Some(capacity)).with_space(space))
+        let space = AddressSpace::new(Addr(MIDDLE)..Addr(ADDRESSES.end), Fit::Lowest);
+        let reserved = Reservations::new(Addr(ADDRESSES.start)..Addr(MIDDLE));
+        Mutex::new(SimulatedDevice::new(Some(capacity)).with_total(card().total).with_space(space, reserved))
     });
     // Memory is only counted here, so it can still be used after a thread died while it held the lock.
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use oomph_diagnose::results::explain::{Explained, FileResult};
 use oomph_engine::recording::Known;
 use oomph_machine::{cores, explain, source};
-use oomph_report::text::Colour;
+use oomph_report::text::{Colour, Section};
 use oomph_report::{html, json, text};
 use oomph_trace::Bytes;
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ impl Verdict {
     /// The report, with ANSI escapes where colour is wanted.
     #[pyo3(signature = (*, color = false))]
     fn text(&self, color: bool) -> String {
-        text::files(&self.0, if color { Colour::On } else { Colour::Off })
+        text::files(&self.0, Section::ALL, if color { Colour::On } else { Colour::Off })
     }
 
     /// The verdict on the first failure as one screen, whose last line says how to see `more`; None where a recording has

@@ -3,6 +3,7 @@
 use oomph_diagnose::card::RestOfCard;
 use oomph_diagnose::classes::{ByClass, Class};
 use oomph_diagnose::message::Facts;
+use oomph_diagnose::moment::{Holder, InnerHolder};
 use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::results::plan::{PlanResult, PlannedPeaks};
 use oomph_trace::Bytes;
@@ -12,6 +13,9 @@ use crate::{place, recording, verdict};
 
 /// How many holders are named; the others are summed up.
 pub(crate) const HOLDERS: usize = 8;
+/// How many lines of packages are named below a holder, and the least share of it that each has.
+const INNER: usize = 4;
+const LEAST: f64 = 0.05;
 /// The style of each holder's part, and last the one of all further holders.
 const STYLES: [&str; HOLDERS + 1] = ["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7", "hx"];
 
@@ -26,6 +30,8 @@ pub(crate) struct Part {
     pub(crate) style: &'static str,
     pub(crate) bytes: Bytes,
     pub(crate) what: String,
+    /// The greatest of what it is made of, not all.
+    pub(crate) inner: Vec<(Bytes, String)>,
 }
 
 /// Parts that add up.
@@ -36,21 +42,43 @@ pub(crate) struct Breakdown {
     pub(crate) total: Bytes,
     /// What that is.
     pub(crate) source: String,
+    /// How many of the parts, from the first on, a bar shows; all of them, unless most of the card is beyond the limit.
+    shown: Option<usize>,
 }
 
 impl Breakdown {
     fn new(heading: impl Into<String>) -> Breakdown {
-        Breakdown { heading: heading.into(), parts: Vec::new(), total: Bytes::ZERO, source: String::new() }
+        Breakdown {
+            heading: heading.into(),
+            parts: Vec::new(),
+            total: Bytes::ZERO,
+            source: String::new(),
+            shown: None,
+        }
     }
 
     fn add(&mut self, style: &'static str, bytes: Bytes, what: impl Into<String>) {
         if bytes > Bytes::ZERO {
-            self.parts.push(Part { style, bytes, what: what.into() });
+            self.parts.push(Part { style, bytes, what: what.into(), inner: Vec::new() });
         }
     }
 
     fn sum(&self) -> Bytes {
         self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// The parts that a bar shows, and what they add up to: what PyTorch may hold, where most of the card is beyond that
+    /// and would leave no room for what matters.
+    pub(crate) fn bar(&self) -> (&[Part], Bytes) {
+        let parts = &self.parts[..self.shown.unwrap_or(self.parts.len())];
+        (parts, parts.iter().map(|part| part.bytes).sum())
+    }
+
+    /// What the bar leaves out, in words.
+    pub(crate) fn beside_the_bar(&self) -> Option<String> {
+        let (parts, shown) = self.bar();
+        (parts.len() < self.parts.len())
+            .then(|| format!("The bar is the limit, {shown}; the rest of the card is in the table only."))
     }
 
     fn amounting_to(self, total: Bytes, source: impl Into<String>) -> Breakdown {
@@ -63,9 +91,16 @@ impl Breakdown {
         let mut all = Breakdown::new(format!("Memory {}", verdict::moment(result)));
         let unlined = recording::unlined(&result.recording);
         for (rank, holder) in moment.holders.iter().take(HOLDERS).enumerate() {
-            let what = place::holder(holder, unlined);
-            let times = if holder.count > 1 { format!(" ×{}", count(holder.count)) } else { String::new() };
-            all.add(style_of(rank), holder.bytes, what + &times);
+            let inner = inner(holder);
+            // The line of PyTorch is that of one allocation among many; the lines below say more.
+            let what = match &holder.place {
+                Some(place) if !inner.is_empty() => place.line.to_string(),
+                _ => place::holder(holder, unlined),
+            };
+            all.add(style_of(rank), holder.bytes, what + &times(holder.count));
+            if let Some(part) = all.parts.last_mut() {
+                part.inner = inner;
+            }
         }
         let rest = moment.holders.get(HOLDERS..).unwrap_or_default();
         let elsewhere = format!("{} elsewhere", counted(rest.len(), "line"));
@@ -95,6 +130,7 @@ impl Breakdown {
         let others =
             if beside.others.is_some() { " and libraries" } else { ", libraries and other processes" };
         self.add("unheld", beside.not_held, "not held");
+        self.shown = (beside.beyond_limit.share_of(beside.total) > 0.5).then_some(self.parts.len());
         self.add("unheld", beside.beyond_limit, format!("free{}", beyond.unwrap_or_default()));
         self.add("context", beside.context, format!("CUDA context{others}"));
         self.add("others", beside.others.unwrap_or_default(), "other processes");
@@ -157,6 +193,24 @@ impl Breakdown {
         all.add("unheld", free, "free");
         (all.sum() == total).then(|| all.amounting_to(total, "on the device in all"))
     }
+}
+
+/// The lines of packages that hold most of what a line of the user's holds: a few, each a share that matters. None where
+/// one holds all of it: that stands beside the user's line.
+fn inner(holder: &Holder) -> Vec<(Bytes, String)> {
+    if place::only_inner(holder).is_some() {
+        return Vec::new();
+    }
+    let lines = holder.inner.iter().take(INNER);
+    let lines = lines.filter(|inner| inner.bytes.share_of(holder.bytes) >= LEAST);
+    let named = |InnerHolder { bytes, count, line }: &InnerHolder| {
+        (*bytes, format!("of it {}:{}{}", line.file_name(), line.line, times(*count)))
+    };
+    lines.map(named).collect()
+}
+
+fn times(allocations: usize) -> String {
+    if allocations > 1 { format!(" ×{}", count(allocations)) } else { String::new() }
 }
 
 /// The heading of a message's numbers.

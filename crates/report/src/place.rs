@@ -2,7 +2,7 @@
 
 use oomph_diagnose::message::Report;
 use oomph_diagnose::moment::Holder;
-use oomph_diagnose::place::Place;
+use oomph_diagnose::place::{Line, Place};
 
 /// The user's line, and the library's it led to: `train.py:61 step, in functional.py:3504`.
 pub(crate) fn located(place: &Place) -> String {
@@ -15,9 +15,22 @@ pub(crate) fn located(place: &Place) -> String {
     }
 }
 
-/// Who holds it; `unlined`: what to say where that is not known.
+/// Who holds it; `unlined`: what to say where that is not known. Where all of it was asked for by one line of a package,
+/// that one rather than PyTorch's.
 pub(crate) fn holder(holder: &Holder, unlined: &str) -> String {
-    holder.place.as_ref().map_or_else(|| unlined.to_owned(), located)
+    let Some(place) = &holder.place else { return unlined.to_owned() };
+    match only_inner(holder) {
+        Some(line) => located(&Place { within: Some(line.clone()), ..place.clone() }),
+        None => located(place),
+    }
+}
+
+/// The line of a package that asked for all that a line of the user's holds.
+pub(crate) fn only_inner(holder: &Holder) -> Option<&Line> {
+    match holder.inner.as_slice() {
+        [only] if only.bytes == holder.bytes => Some(&only.line),
+        _ => None,
+    }
 }
 
 /// The user's line that a message's traceback names, and what the job was doing: `train.py:61 main, in forward`.

@@ -42,7 +42,7 @@ pub(crate) fn run(common: &Common) -> Result<()> {
          $ oomph replay snapshot.pickle --set {fix}\n\n{}",
         ceiling,
         ceiling.saturating_sub(verdict.explanation.moment.counters.active),
-        text::explain::render(&verdict, colour),
+        text::explain::render(&verdict, text::Section::ALL, colour),
         text::replay::render(&check, colour),
         text::replay::render(&fixed, colour),
     );

@@ -7,12 +7,15 @@ use anyhow::Result;
 use oomph_diagnose::results::explain::FileResult;
 use oomph_engine::recording::Known;
 use oomph_machine::{explain, run_folder};
-use oomph_report::{html, json, text};
+use oomph_report::text::explain::NoSection;
+use oomph_report::text::{self, Section};
+use oomph_report::{html, json};
 
 use crate::args::{Common, Explain, UsageError};
 use crate::output;
 
 pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
+    let sections = sections(&args.sections, common)?;
     let known = Known { version: args.profile, limit: args.limit };
     let mut files: Vec<FileResult> = Vec::new();
     for path in sources(&args.files) {
@@ -27,8 +30,24 @@ pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
         })?;
         output::write_file(path, &page, common.force)?;
     }
-    let text = if common.json { json::files(&files) } else { text::files(&files, output::colour(common)) };
+    let text = if common.json {
+        json::files(&files)
+    } else {
+        text::files(&files, &sections, output::colour(common))
+    };
     output::write(&text, common)
+}
+
+/// The sections that are asked for; all where none is.
+fn sections(names: &[String], common: &Common) -> Result<Vec<Section>, UsageError> {
+    if names.is_empty() {
+        return Ok(Section::ALL.to_vec());
+    }
+    if common.json {
+        return Err(UsageError("--section is for the text: the JSON has all of them".to_owned()));
+    }
+    let known = |name: &String| name.trim().parse().map_err(|error: NoSection| UsageError(error.to_string()));
+    names.iter().map(known).collect()
 }
 
 /// What is named. Where nothing is: what is piped in, else the last run here, else what is pasted.

@@ -62,6 +62,11 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
     let mut signals =
         Signals::listen().map_err(|error| Refusal(OURS, format!("cannot listen for signals: {error}")))?;
     if !configuration.record.unwrap_or(true) {
+        if job.phantom.is_some() {
+            let line =
+                "--phantom takes the recorder, which is off: leave out record = false and OOMPH_RECORD";
+            return Err(Refusal::usage(&line));
+        }
         if job.limit.is_some() || job.card.is_some() {
             output::complain("oomph: running without the limit: it takes the recorder, which is off");
         }
@@ -94,7 +99,7 @@ fn recorded(
     had: &str,
     common: &Common,
 ) -> Result<(Ended, Option<RunResult>), Refusal> {
-    let folder = folder(job);
+    let folder = folder(job)?;
     let before = Pressure::read();
     let outcome = once(signals, job, folder.as_ref(), had)?;
     let result = folder.map(|folder| aftermath::of_run(&folder, outcome, &before));
@@ -185,16 +190,25 @@ fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refu
     })
 }
 
-/// The run's folder. Where none can be made, the script runs all the same.
-fn folder(job: &Job) -> Option<RunFolder> {
+/// The run's folder. Where none can be made, the script runs all the same: unless that would be on the real card, although
+/// it was asked to run on none.
+fn folder(job: &Job) -> Result<Option<RunFolder>, Refusal> {
     let made = std::env::current_dir().and_then(|here| RunFolder::create(&here, job));
-    made.map_err(|error| {
-        let unlimited = if job.limit.is_some() || job.card.is_some() { " and without the limit" } else { "" };
-        output::complain(&format!(
-            "oomph: cannot write {HOME}/ here ({error}): running without recording{unlimited}"
-        ));
-    })
-    .ok()
+    let error = match made {
+        Ok(folder) => return Ok(Some(folder)),
+        Err(error) => error,
+    };
+    if job.phantom.is_some() {
+        let line = format!(
+            "cannot write {HOME}/ here ({error}), which --phantom needs: run it in a folder that can be written to"
+        );
+        return Err(Refusal(OURS, line));
+    }
+    let unlimited = if job.limit.is_some() || job.card.is_some() { " and without the limit" } else { "" };
+    output::complain(&format!(
+        "oomph: cannot write {HOME}/ here ({error}): running without recording{unlimited}"
+    ));
+    Ok(None)
 }
 
 fn cannot_start(job: &Job, error: &io::Error) -> Refusal {

@@ -17,9 +17,10 @@ pub(super) fn section(all: &Breakdown, explanation: &Explanation) -> Markup {
             p.note {
                 "What each line of the program holds, and what is held for nobody. All of it adds up to "
                 (display(all.total)) "."
+                @if let Some(note) = all.beside_the_bar() { " " (note) }
             }
             (bar(all))
-            div.ends { span { "0" } span { (display(all.total)) } }
+            div.ends { span { "0" } span { (display(all.bar().1)) } }
             (table(all, "held by", true))
             @if let Some(note) = verdict::borrowed(explanation) { p.note { (note) } }
         }
@@ -32,17 +33,18 @@ pub(super) fn classes(all: &Breakdown) -> Markup {
 }
 
 fn bar(all: &Breakdown) -> Markup {
-    let placed = all.parts.iter().scan(Bytes::ZERO, |end, part| {
+    let (parts, total) = all.bar();
+    let placed = parts.iter().scan(Bytes::ZERO, |end, part| {
         let begin = *end;
         *end += part.bytes;
         Some((begin, part))
     });
     html! {
         div.bar-frame {
-            svg.bar data-total=(all.total.0) role="group" aria-label={ "Memory, " (display(all.total)) " in all" } {
+            svg.bar data-total=(total.0) role="group" aria-label={ "Memory, " (display(total)) " in all" } {
                 @for (begin, part) in placed {
                     @let tip = format!("{}\n{} ({} bytes)", part.what, part.bytes, count(part.bytes.0));
-                    rect class=(part.style) x=(percent(begin, all.total)) y="0" width=(percent(part.bytes, all.total))
+                    rect class=(part.style) x=(percent(begin, total)) y="0" width=(percent(part.bytes, total))
                         height="60" data-bytes=(part.bytes.0) tabindex="0" role="img" aria-label=(tip) data-tip=(tip) {}
                 }
             }
@@ -71,7 +73,11 @@ fn table(all: &Breakdown, what: &str, keyed: bool) -> Markup {
                 @for part in &all.parts {
                     tr {
                         @if keyed { td { span class={ "key " (part.style) } {} } }
-                        td { (part.what) } (amounts(part.bytes, &share(part.bytes)))
+                        td {
+                            (part.what)
+                            @for (bytes, what) in &part.inner { div.inner { (display(bytes)) " " (what) } }
+                        }
+                        (amounts(part.bytes, &share(part.bytes)))
                     }
                 }
                 tr.total {

@@ -10,6 +10,7 @@ mod message;
 mod printed;
 mod style;
 pub mod card;
+mod axes;
 mod map;
 mod memory;
 mod plan;

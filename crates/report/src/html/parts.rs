@@ -30,11 +30,12 @@ pub(super) fn place(place: &str, code: Option<&str>) -> Markup {
 
 /// The parts as one bar and as a list.
 pub(super) fn memory(all: &Breakdown) -> Markup {
+    let (shown, total) = all.bar();
     html! {
         p.label { (all.heading) }
-        div.bar data-total=(all.total.0) role="img" aria-label={ "Memory, " (display(all.total)) " in all" } {
-            @for part in &all.parts {
-                span class=(part.style) style={ "width:" (percent(part.bytes, all.total)) } data-bytes=(part.bytes.0)
+        div.bar data-total=(total.0) role="img" aria-label={ "Memory, " (display(total)) " in all" } {
+            @for part in shown {
+                span class=(part.style) style={ "width:" (percent(part.bytes, total)) } data-bytes=(part.bytes.0)
                     title={ (part.what) ": " (display(part.bytes)) } {}
             }
         }

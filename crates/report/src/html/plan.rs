@@ -7,74 +7,102 @@ use oomph_diagnose::class_curves::ClassCurves;
 use oomph_diagnose::results::plan::PlanResult;
 use oomph_trace::Bytes;
 
-use super::{document, whole};
+use super::axes::{self, BOTTOM, Limit, Scale, UNITS};
+use super::{document, keys, verdict, whole};
 use crate::breakdown::style_of;
 use crate::text;
 
-/// The drawing, in its own units.
-const WIDTH: f64 = 1000.0;
-const HEIGHT: f64 = 320.0;
+/// A limit that is so many times as high as the highest curve is named and not drawn: it would flatten the curves.
+const FAR: u64 = 3;
+/// A phase that takes up less of the chart's width has no room for its name.
+const NAMED: f64 = 0.06;
 
 /// The page: what the plan says, and the step with the peak.
 pub fn plan(result: &PlanResult, curves: Option<&ClassCurves>) -> String {
     let report = text::plan::render(result, text::Colour::Off);
     let (title, rest) = report.split_once('\n').unwrap_or((&report, ""));
     let body = html! {
-        h1 { (title) }
+        h1 { (verdict::headline(title)) }
         @if let Some(curves) = curves.filter(|curves| !curves.points.is_empty()) { (chart(result, curves)) }
         section.card { h2 { "The plan" } pre.mono { (rest) } }
     };
     document("oomph plan", title, &body)
 }
 
-/// Areas on top of each other, one for each class, and the card's memory as a line where it is near.
+/// Areas on top of each other, one for each class, phases below them, and what PyTorch may hold as a line.
 fn chart(result: &PlanResult, curves: &ClassCurves) -> Markup {
     let total = |held: &[Bytes]| held.iter().copied().sum::<Bytes>();
-    let highest = curves.points.iter().map(|(_, held)| total(held)).max().unwrap_or_default();
+    let peak = curves.points.iter().map(|(event, held)| (total(held), *event)).max_by_key(|(held, _)| *held);
+    let (highest, at) = peak.unwrap_or_default();
     let room = result.card.total.saturating_sub(result.context);
-    let shows_room = room.0 < highest.0.saturating_mul(2);
-    let top = if shows_room { highest.max(room) } else { highest };
-    let top = Bytes(top.0 / 16 * 17).max(Bytes(1));
-    let y = |bytes: Bytes| format!("{:.1}", (1.0 - bytes.share_of(top)) * HEIGHT);
-    let step = result.at.step.map(|step| format!(", step {step}")).unwrap_or_default();
-    let classes =
-        || curves.classes.iter().enumerate().map(|(rank, class)| (rank, style_of(rank), class.words()));
+    let (bytes, name) = match result.limit.filter(|limit| *limit < room) {
+        Some(limit) => (limit, format!("limit {}", whole(limit))),
+        None => (room, format!("limit {}: what the {} has for PyTorch", whole(room), result.card.short)),
+    };
+    // At the end of a step little is in use, so there the name stands on clear ground.
+    let limit = Limit { bytes, name, at_end: true };
+    let is_near = limit.bytes.0 < highest.0.saturating_mul(FAR);
+    let scale = Scale::new(&curves.range, if is_near { highest.max(limit.bytes) } else { highest });
+    let names: Vec<String> = curves.classes.iter().map(|class| class.words()).collect();
+    let named = || names.iter().enumerate().map(|(rank, name)| (style_of(rank), name.as_str()));
     let most = |rank: usize| curves.points.iter().map(|(_, held)| held[rank]).max().unwrap_or_default();
+    let areas = html! {
+        @for (rank, (style, name)) in named().enumerate() {
+            path class=(style) d=(area(curves, rank, &scale)) data-tip={ (name) ": up to " (whole(most(rank))) } {}
+        }
+    };
+    let marks = html! {
+        (phases(curves, &scale))
+        (axes::moment(&scale, at, &format!("peak in use, {}", whole(highest))))
+        @if !is_near { text.strong x="100%" dx="-2" y=(BOTTOM + 32.0) text-anchor="end" { "above this chart: " (limit.name) } }
+    };
+    let step = result.at.step.map(|step| format!(", step {step}")).unwrap_or_default();
     html! {
         section.card {
             h2 { "Over one step, by class" }
             p.note {
                 "In use during the step with the peak" (step) ": up to " (whole(highest))
-                ". Without what rounding adds and what is cached."
+                ". From left to right one allocation or free after another. Without what rounding adds and what is cached."
             }
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" style={ "height:" (HEIGHT) "px" }
-                role="img" aria-label="Memory in use by class" {
-                @for (rank, style, name) in classes() {
-                    path class=(style) d=(area(curves, rank, &y)) data-tip={ (name) ": up to " (whole(most(rank))) } {}
-                }
-                @if shows_room {
-                    line.limit x1="0" x2=(WIDTH) y1=(y(room)) y2=(y(room)) vector-effect="non-scaling-stroke" {}
-                }
-            }
-            ul.keys {
-                @for (_, style, name) in classes() { li { span class={ "key " (style) } {} (name) } }
-                @if shows_room { li { "line: " (whole(room)) ", what the " (result.card.short) " has for PyTorch" } }
-            }
+            (axes::plot(&scale, Some(&limit).filter(|_| is_near), "Memory in use by class", &areas, &marks))
+            (keys(named()))
         }
     }
 }
 
-/// The outline of a class: along its upper edge, and back along that of the classes below it.
-fn area(curves: &ClassCurves, rank: usize, y: &dyn Fn(Bytes) -> String) -> String {
-    let last = (curves.points.len().max(2) - 1) as f64;
+/// Where each phase begins, and its name where there is room.
+fn phases(curves: &ClassCurves, scale: &Scale) -> Markup {
+    let begins: Vec<f64> = curves.phases.iter().map(|phase| scale.x(phase.from) / UNITS).collect();
+    let ends = begins.iter().skip(1).copied().chain([1.0]);
+    let per_cent = |share: f64| format!("{:.2}%", share * 100.0);
+    html! {
+        @for ((begin, end), stretch) in begins.iter().copied().zip(ends).zip(&curves.phases) {
+            @if begin > 0.0 { line.step x1=(per_cent(begin)) x2=(per_cent(begin)) y1=(BOTTOM) y2=(BOTTOM + 16.0) {} }
+            @if end - begin >= NAMED {
+                text x=(per_cent(f64::midpoint(begin, end))) y=(BOTTOM + 13.0) text-anchor="middle" {
+                    (stretch.phase.name())
+                }
+            }
+        }
+        @if curves.phases.is_empty() { text x="2" y=(BOTTOM + 13.0) { "the whole run" } }
+    }
+}
+
+/// The outline of a class: along its upper edge, and back along that of the classes below it. What is held stays so until
+/// the next point.
+fn area(curves: &ClassCurves, rank: usize, scale: &Scale) -> String {
     let edge = |classes: usize| {
-        let held = curves.points.iter().map(move |(_, held)| held[..classes].iter().copied().sum::<Bytes>());
-        held.enumerate().map(|(index, bytes)| (index as f64 / last * WIDTH, y(bytes)))
+        let held = move |held: &[Bytes]| scale.y(held[..classes].iter().copied().sum::<Bytes>());
+        curves.points.iter().map(move |(event, bytes)| (scale.x(*event), held(bytes)))
     };
     let (upper, lower): (Vec<_>, Vec<_>) = (edge(rank + 1).collect(), edge(rank).collect());
-    let mut path = String::new();
-    for (index, (x, y)) in upper.iter().chain(lower.iter().rev()).enumerate() {
-        let _ = write!(path, "{}{x:.1} {y}", if index == 0 { "M" } else { "L" });
+    let mut path = String::from("M0");
+    for (index, (x, y)) in upper.iter().enumerate() {
+        let _ = if index == 0 { write!(path, " {y}") } else { write!(path, "H{x}V{y}") };
+    }
+    let _ = write!(path, "H{UNITS}");
+    for (index, (x, y)) in lower.iter().enumerate().rev() {
+        let _ = write!(path, "V{y}H{}", if index == 0 { &0.0 } else { x });
     }
     path + "Z"
 }

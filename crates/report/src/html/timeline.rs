@@ -5,58 +5,35 @@ use std::fmt::Write as _;
 use maud::{Markup, display, html};
 use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::timeline::{self, Curve, Timeline};
-use oomph_trace::{Bytes, EventIdx};
+use oomph_trace::EventIdx;
 
-use super::{keys, whole};
+use super::axes::{self, BOTTOM, HEIGHT, Limit, Scale, TOP, UNITS};
+use super::keys;
 use crate::numbers::{count, counted};
 
 /// Points of each curve at most.
 const POINTS: usize = 2000;
-/// The chart inside the drawing: its top, its height, its bottom, and the units of its own axes.
-const TOP: f64 = 26.0;
-const HEIGHT: f64 = 230.0;
-const BOTTOM: f64 = TOP + HEIGHT;
-const UNITS: f64 = 10_000.0;
 /// How many stretches can be pointed at.
 const COLUMNS: usize = 120;
 /// More ticks than this run into each other.
 const TICKS: usize = 300;
 
-/// From events and bytes to the units of the chart.
-struct Scale {
-    events: f64,
-    top: Bytes,
-}
-
-impl Scale {
-    fn x(&self, event: EventIdx) -> f64 {
-        (f64::from(event.0) / self.events * UNITS).round().min(UNITS)
-    }
-
-    fn y(&self, bytes: Bytes) -> f64 {
-        ((1.0 - bytes.share_of(self.top)) * UNITS).round()
-    }
-
-    /// In the drawing rather than the chart.
-    fn pixel(&self, bytes: Bytes) -> f64 {
-        TOP + (1.0 - bytes.share_of(self.top)) * HEIGHT
-    }
-}
-
 /// The page's section.
 pub(super) fn section(result: &DeviceResult) -> Markup {
     let recording = &result.recording;
     let timeline = timeline::of(recording, POINTS);
-    let limit = recording.ceiling();
-    let end = EventIdx(timeline.events as u32);
-    let highest = timeline.reserved.greatest(EventIdx(0), end).max(limit.unwrap_or_default());
-    // A little air above the highest line.
-    let scale =
-        Scale { events: timeline.events.max(1) as f64, top: Bytes(highest.0 / 16 * 17).max(Bytes(1)) };
+    let limit = recording.ceiling().map(|bytes| Limit { bytes, name: "limit".to_owned(), at_end: false });
+    let all = EventIdx(0)..EventIdx(timeline.events as u32);
+    let most = timeline.reserved.greatest(all.start, all.end);
+    let scale = Scale::new(&all, limit.as_ref().map_or(most, |limit| limit.bytes.max(most)));
     let steps = result.explanation.steps.starts.len();
-    let lines = grid_lines(&scale, highest, limit);
-    let pixel = |bytes: Bytes, down: f64| format!("{:.1}", scale.pixel(bytes) + down);
     let outline = |curve: &Curve| format!("M0 {UNITS}{}V{UNITS}Z", steps_of(curve, &scale));
+    let areas = html! {
+        path.reserved d=(outline(&timeline.reserved)) {}
+        path.active d=(outline(&timeline.active)) {}
+        path.allocated d=(steps_of(&timeline.allocated, &scale).replacen('V', "M0 ", 1)) {}
+    };
+    let marks = html! { (marks(result, &timeline, &scale)) (columns(&timeline)) };
     html! {
         section.card {
             h2 { "Over the run" }
@@ -64,31 +41,7 @@ pub(super) fn section(result: &DeviceResult) -> Markup {
                 "From event 0 to " (count(timeline.events)) ": in use, and held from the driver."
                 @if steps > 0 { " The ticks at the bottom are where " (counted(steps, "step")) " begin." }
             }
-            div.plot {
-                svg.axis aria-hidden="true" {
-                    @for bytes in &lines { text x="100%" y=(pixel(*bytes, 4.0)) text-anchor="end" { (whole(*bytes)) } }
-                    @if let Some(limit) = limit {
-                        text.strong x="100%" y=(pixel(limit, 4.0)) text-anchor="end" { (whole(limit)) }
-                    }
-                }
-                svg.chart role="img" aria-label="Memory in use and held, by event" {
-                    @for bytes in &lines {
-                        line.grid x1="0" x2="100%" y1=(pixel(*bytes, 0.0)) y2=(pixel(*bytes, 0.0)) {}
-                    }
-                    svg x="0" y=(TOP) width="100%" height=(HEIGHT) viewBox={ "0 0 " (UNITS) " " (UNITS) }
-                        preserveAspectRatio="none" {
-                        path.reserved d=(outline(&timeline.reserved)) {}
-                        path.active d=(outline(&timeline.active)) {}
-                        path.allocated d=(steps_of(&timeline.allocated, &scale).replacen('V', "M0 ", 1)) {}
-                    }
-                    @if let Some(limit) = limit {
-                        line.limit x1="0" x2="100%" y1=(pixel(limit, 0.0)) y2=(pixel(limit, 0.0)) {}
-                        text.label.strong x="2" y=(pixel(limit, -5.0)) { "limit" }
-                    }
-                    (marks(result, &scale))
-                    (columns(&timeline))
-                }
-            }
+            (axes::plot(&scale, limit.as_ref(), "Memory in use and held, by event", &areas, &marks))
             (keys([
                 ("active", "in use (active)"),
                 ("allocated", "allocated: active without frees that wait for another stream"),
@@ -111,36 +64,20 @@ fn steps_of(curve: &Curve, scale: &Scale) -> String {
     path
 }
 
-/// Round amounts, none so near the limit that their names would run into each other.
-fn grid_lines(scale: &Scale, highest: Bytes, limit: Option<Bytes>) -> Vec<Bytes> {
-    let mut each = Bytes(1);
-    while highest.0 / each.0 > 5 {
-        each = each + each;
-    }
-    let lines = (0..=highest.0 / each.0).map(|line| Bytes(line * each.0));
-    let apart =
-        |bytes: &Bytes| limit.is_none_or(|limit| (scale.pixel(limit) - scale.pixel(*bytes)).abs() > 14.0);
-    lines.filter(apart).collect()
-}
-
 /// The steps, the moment, and the ends of the axis.
-fn marks(result: &DeviceResult, scale: &Scale) -> Markup {
-    let per_cent = |event: EventIdx| format!("{:.2}%", scale.x(event) / UNITS * 100.0);
+fn marks(result: &DeviceResult, timeline: &Timeline, scale: &Scale) -> Markup {
     let starts = &result.explanation.steps.starts;
     let each = starts.len().div_ceil(TICKS).max(1);
     let event = result.explanation.moment.event;
-    let x = per_cent(event);
-    let (anchor, shift) = if scale.x(event) > UNITS / 2.0 { ("end", -6) } else { ("start", 6) };
+    let name = if result.explanation.ooms.is_empty() { "peak in use" } else { "failed" };
     html! {
         @for start in starts.iter().step_by(each) {
-            line.step x1=(per_cent(*start)) x2=(per_cent(*start)) y1=(BOTTOM + 2.0) y2=(BOTTOM + 9.0) {}
+            @let x = scale.per_cent(*start);
+            line.step x1=(x) x2=(x) y1=(BOTTOM + 2.0) y2=(BOTTOM + 9.0) {}
         }
-        line.moment x1=(x) x2=(x) y1="4" y2=(BOTTOM) {}
-        text.moment-label x=(x) dx=(shift) y="14" text-anchor=(anchor) {
-            (if result.explanation.ooms.is_empty() { "peak in use" } else { "failed" }) ", event " (count(event.0))
-        }
+        (axes::moment(scale, event, &format!("{name}, event {}", count(event.0))))
         text x="2" y=(BOTTOM + 26.0) { "event 0" }
-        text x="100%" dx="-2" y=(BOTTOM + 26.0) text-anchor="end" { (count(scale.events)) }
+        text x="100%" dx="-2" y=(BOTTOM + 26.0) text-anchor="end" { (count(timeline.events.max(1))) }
     }
 }
 

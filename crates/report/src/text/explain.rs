@@ -1,8 +1,12 @@
 //! `oomph explain` as text: the verdict, why it is not another, the card, the fixes.
 
+use std::str::FromStr;
+
 use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::judge::Not;
 use oomph_diagnose::results::explain::DeviceResult;
+use oomph_trace::named;
+use oomph_trace::spelling::nearest;
 
 use super::report::Align::{Hidden, Left, Right};
 use super::report::{Colour, Report, row};
@@ -10,28 +14,95 @@ use crate::breakdown::Breakdown;
 use crate::numbers::{count, known};
 use crate::{recording, settings, verdict};
 
-/// The whole report.
-pub fn render(result: &DeviceResult, colour: Colour) -> String {
+named! {
+    /// A part of the report, by its heading.
+    Section {
+        /// What failed, where, why, and why it was nothing else.
+        Verdict = "verdict",
+        /// Who holds the card's memory.
+        Memory = "memory",
+        /// What is in use by what it is for.
+        ByClass = "by-class",
+        /// Settings that were replayed.
+        Settings = "settings",
+        /// What to change in the program.
+        BesideSettings = "beside-settings",
+        /// Whether the replay is exact.
+        Check = "check",
+    }
+}
+
+/// No section has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no section `{name}`{}", suggestion(name))]
+pub struct NoSection {
+    name: String,
+}
+
+fn suggestion(name: &str) -> String {
+    let names = || Section::ALL.iter().map(|section| section.name());
+    match nearest(name, names()) {
+        Some(near) => format!(", did you mean `{near}`?"),
+        None => format!(": name some of {}", names().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+impl FromStr for Section {
+    type Err = NoSection;
+
+    fn from_str(name: &str) -> Result<Section, NoSection> {
+        Section::from_name(name).ok_or_else(|| NoSection { name: name.to_owned() })
+    }
+}
+
+/// The report's headline and these of its sections, in the order of the report.
+pub fn render(result: &DeviceResult, sections: &[Section], colour: Colour) -> String {
     let explanation = &result.explanation;
     let headline = verdict::headline(result);
     let headline = if explanation.ooms.is_empty() { headline } else { colour.bad(&headline) };
     let mut report = Report::new(&headline, colour);
-    report.say_all(verdict::facts(result));
-    findings(&mut report, explanation);
-    report.gap();
-    report.breakdown(&Breakdown::at_moment(result));
-    report.say_all(verdict::borrowed(explanation).map(|note| ("Note", note)));
-    if let Some(classes) = Breakdown::by_class(result) {
-        report.gap();
-        report.breakdown(&classes);
+    let is_whole = sections == Section::ALL;
+    for section in Section::ALL.iter().filter(|section| sections.contains(section)) {
+        let began = report.len();
+        if *section != Section::Verdict {
+            report.gap();
+        }
+        let begins = report.len();
+        show(&mut report, *section, result);
+        if report.len() == begins {
+            report.shorten(began);
+            // Who asks for a section by its name learns that it is empty.
+            if !is_whole {
+                report.gap();
+                report.say("None", format!("{}: this recording has nothing of that", section.name()));
+            }
+        }
     }
-    report.gap();
-    if recording::has_history(&result.recording) {
-        fixes(&mut report, result);
-        advice(&mut report, explanation);
-    }
-    report.say("Check", recording::fidelity(&result.recording));
     report.finish()
+}
+
+fn show(report: &mut Report, section: Section, result: &DeviceResult) {
+    let explanation = &result.explanation;
+    let has_history = recording::has_history(&result.recording);
+    match section {
+        Section::Verdict => {
+            report.say_all(verdict::facts(result));
+            findings(report, explanation);
+        }
+        Section::Memory => {
+            report.breakdown(&Breakdown::at_moment(result));
+            report.say_all(verdict::borrowed(explanation).map(|note| ("Note", note)));
+        }
+        Section::ByClass => {
+            if let Some(classes) = Breakdown::by_class(result) {
+                report.breakdown(&classes);
+            }
+        }
+        Section::Settings if has_history => fixes(report, result),
+        Section::BesideSettings if has_history => advice(report, explanation),
+        Section::Settings | Section::BesideSettings => {}
+        Section::Check => report.say("Check", recording::fidelity(&result.recording)),
+    }
 }
 
 fn findings(report: &mut Report, explanation: &Explanation) {
@@ -75,7 +146,6 @@ fn fixes(report: &mut Report, result: &DeviceResult) {
         }
         report.say_all(remedy.risks.into_iter().map(|risk| ("Mind", risk)));
     }
-    report.gap();
 }
 
 /// What to change in the program, and what is tried in vain.
@@ -86,5 +156,4 @@ fn advice(report: &mut Report, explanation: &Explanation) {
     }
     report.heading("Beside settings");
     advice.iter().for_each(|(rank, text)| report.say(&known(*rank, "–"), text));
-    report.gap();
 }

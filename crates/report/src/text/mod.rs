@@ -13,14 +13,18 @@ pub mod run;
 pub mod status;
 pub mod tune;
 
+pub use explain::Section;
 use oomph_diagnose::results::explain::{Explained, FileResult};
 pub use report::Colour;
 
-/// Everything explained, each file under its name where there are several.
-pub fn files(files: &[FileResult], colour: Colour) -> String {
-    let all = |results: &[Explained]| {
-        results.iter().map(|result| explained(result, colour)).collect::<Vec<String>>().join("\n")
+/// Everything explained, each file under its name where there are several. Of recordings these sections; what is found in
+/// a text or of a process without a GPU is short and has none.
+pub fn files(files: &[FileResult], sections: &[Section], colour: Colour) -> String {
+    let one = |result: &Explained| match result {
+        Explained::Device(result) => explain::render(result, sections, colour),
+        other => explained(other, colour),
     };
+    let all = |results: &[Explained]| results.iter().map(one).collect::<Vec<String>>().join("\n");
     match files {
         [file] => all(&file.results),
         files => {
@@ -35,7 +39,7 @@ pub fn files(files: &[FileResult], colour: Colour) -> String {
 /// One thing explained.
 pub fn explained(result: &Explained, colour: Colour) -> String {
     match result {
-        Explained::Device(result) => explain::render(result, colour),
+        Explained::Device(result) => explain::render(result, Section::ALL, colour),
         Explained::Process(result) => process::render(result, colour),
         Explained::Text(log) => message::render(log, colour),
     }

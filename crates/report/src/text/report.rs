@@ -87,6 +87,16 @@ impl Report {
         self.colour.printable(&self.out).into_owned()
     }
 
+    /// How long it is so far.
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Takes back what came after it was this long.
+    pub(super) fn shorten(&mut self, length: usize) {
+        self.out.truncate(length);
+    }
+
     /// A line of its own, as it is.
     pub(super) fn line(&mut self, text: &str) {
         self.out.push_str(text);
@@ -120,7 +130,12 @@ impl Report {
     /// Parts under their heading, and what they add up to.
     pub(super) fn breakdown(&mut self, all: &Breakdown) {
         self.heading(&all.heading);
-        let mut rows: Vec<_> = all.parts.iter().map(|part| row!["", part.bytes, part.what]).collect();
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for part in &all.parts {
+            rows.push(row!["", part.bytes, part.what]);
+            // Further in, so that nobody adds them up.
+            rows.extend(part.inner.iter().map(|(bytes, what)| row!["", "", format!("  {bytes} {what}")]));
+        }
         rows.push(row!["=", all.total, all.source]);
         self.table(2, &[Align::Right, Align::Right, Align::Left], &rows);
     }
