@@ -171,7 +171,7 @@ fn a_folder_that_cannot_be_written_costs_the_recording_and_nothing_else() {
     let ground = Ground::new("read-only");
     ground.file(".oomph", "a file is in the way");
     let script = ground.file("exit.py", "import os, sys; print('OOMPH_RUN' in os.environ); sys.exit(7)");
-    let line = "oomph: cannot write .oomph/ here (File exists (os error 17)): running without recording\n";
+    let line = "oomph: cannot write .oomph/ here (it is not a folder): running without recording\n";
     assert_eq!(ground.run(&["run", &script]), shows(7, "False\n", line));
     let line = line.replace("recording\n", "recording and without the limit\n");
     assert_eq!(ground.run(&["run", "--limit", "1GiB", &script]), shows(7, "False\n", &line));
@@ -189,7 +189,7 @@ fn a_phantom_that_cannot_be_recorded_is_refused() {
     let mut command = ground.oomph(&["run", "--phantom", &script]);
     check(seen(&command.env("OOMPH_RECORD", "false").output().unwrap()), 2, off);
     ground.file(".oomph", "in the way");
-    let in_the_way = "cannot write .oomph/ here (File exists (os error 17)), which --phantom needs: run it in a folder \
+    let in_the_way = "cannot write .oomph/ here (it is not a folder), which --phantom needs: run it in a folder \
                       that can be written to";
     check(ground.run(&["run", "--phantom", &script]), 125, in_the_way);
 }

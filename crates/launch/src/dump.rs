@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use oomph_machine::run_folder::{self, Notes};
-use oomph_machine::status::process;
 use oomph_trace::sidecar::Why;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::members::run_of;
+use crate::members::{descendants, run_of};
 
 /// How often the folder is looked at.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -105,25 +104,4 @@ fn listens(pid: i32) -> bool {
     let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let is_python = program.file_name().is_some_and(|name| name.to_string_lossy().contains("python"));
     caught & USR1 != 0 && is_python
-}
-
-/// All processes below this one, those of lower numbers first.
-fn descendants(root: i32) -> Vec<i32> {
-    let pids = process::all(Path::new("/proc")).into_iter().filter_map(|pid| i32::try_from(pid).ok());
-    let parents: Vec<(i32, i32)> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
-    let mut found = vec![root];
-    let mut next = 0;
-    while let Some(above) = found.get(next).copied() {
-        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
-        next += 1;
-    }
-    found.remove(0);
-    found.sort_unstable();
-    found
-}
-
-fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // After the name, which is in parentheses and may hold anything: the state, then the parent.
-    stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok()
 }

@@ -49,16 +49,13 @@ impl RunFolder {
 
 /// The folder of this user's runs. Where another user's lies in the way, a second one, called after the user.
 fn home(directory: &Path) -> io::Result<(PathBuf, String)> {
-    let names = run_folder::homes();
-    let mut refused = io::Error::from(io::ErrorKind::NotFound);
-    for name in names {
-        let path = directory.join(&name);
-        match trust::private_folder(&path) {
-            Ok(()) => return Ok((path, name)),
-            Err(error) => refused = error,
-        }
+    let [first, second] = run_folder::homes();
+    let made =
+        |name: String| trust::private_folder(&directory.join(&name)).map(|()| (directory.join(&name), name));
+    match made(first) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => made(second),
+        made => made,
     }
-    Err(refused)
 }
 
 /// The first of `name`, `name-2`, … that is free: a second run within the same second has the same name.

@@ -1,10 +1,13 @@
 //! The processes of a run: all that have its folder in their environment, whoever is their parent by now.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use oomph_machine::run_folder;
 use oomph_machine::status::process;
 use rustix::process::{Pid, Signal, getpid, kill_process};
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 /// Processes that are being ended may start others; after so many rounds there are none left, or one cannot be ended.
 const ROUNDS: usize = 20;
@@ -13,6 +16,23 @@ const ROUNDS: usize = 20;
 pub(crate) fn run_of(pid: i32) -> Option<PathBuf> {
     let environment = process::environment(Path::new("/proc"), u32::try_from(pid).ok()?)?;
     environment.get(run_folder::VARIABLE).map(PathBuf::from)
+}
+
+/// From here on, what ends this process ends all that it has started and that belongs to a run.
+pub fn end_with_us() -> io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT])?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            for pid in descendants(getpid().as_raw_pid()) {
+                if let Some(run) = run_of(pid) {
+                    end(&run);
+                }
+            }
+            // As if there had been nobody listening.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+    Ok(())
 }
 
 /// Ends what is left of a run, and of runs in folders within its own: workers, daemons, what they have started.
@@ -32,4 +52,25 @@ pub fn end(folder: &Path) {
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+}
+
+/// All processes below this one, those of lower numbers first.
+pub(crate) fn descendants(root: i32) -> Vec<i32> {
+    let pids = process::all(Path::new("/proc")).into_iter().filter_map(|pid| i32::try_from(pid).ok());
+    let parents: Vec<(i32, i32)> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(above) = found.get(next).copied() {
+        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found.remove(0);
+    found.sort_unstable();
+    found
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name, which is in parentheses and may hold anything: the state, then the parent.
+    stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok()
 }

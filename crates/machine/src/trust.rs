@@ -54,11 +54,11 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
         made => made?,
     }
     let found = fs::symlink_metadata(path)?;
-    if !found.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is not a folder"));
-    }
     if found.uid() != geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
+    }
+    if !found.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is not a folder"));
     }
     if others_may_write(&found) {
         fs::set_permissions(path, Permissions::from_mode(found.mode() & 0o777 & !OTHERS_WRITE))?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use oomph_diagnose::results::plan::PlanResult;
+use oomph_launch::members;
 use oomph_launch::plan::planner::{self, Cards, Changes, Request, RequestError};
 use oomph_launch::plan::trial::Prints;
 use oomph_report::{html, json, text};
@@ -21,6 +22,7 @@ const UNKNOWN: u8 = 3;
 
 pub(crate) fn run(args: &Plan, common: &Common) -> Result<ExitCode> {
     let say = |line: &str| output::remark(common, &format!("oomph: {line}"));
+    members::end_with_us()?;
     let plan = planner::plan(&request(args, common), &say).map_err(|error| {
         let usage = error.downcast_ref::<RequestError>().map(|error| UsageError(error.to_string()));
         usage.map_or(error, Into::into)

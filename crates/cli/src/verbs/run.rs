@@ -120,7 +120,8 @@ fn show(result: &RunResult, common: &Common) -> Result<(), Refusal> {
         json::document(vec![json::run(result)])
     } else {
         let colour = output::colour_of_errors(common);
-        text::run::render(result, &format!("{HOME}/{LAST}"), talk, colour)
+        let home = result.folder.parent().unwrap_or(Path::new(HOME));
+        text::run::render(result, &home.join(LAST).display().to_string(), talk, colour)
     };
     match &common.output {
         Some(path) => {

@@ -4,7 +4,7 @@ use maud::{Markup, display, html};
 use oomph_diagnose::explain::Explanation;
 use oomph_diagnose::results::explain::DeviceResult;
 
-use super::parts::prose;
+use super::prose::prose;
 use super::verdict::capital;
 use crate::numbers::{count, known};
 use crate::settings;

@@ -3,6 +3,7 @@
 //!
 //! Markup is made by `maud`, which escapes every text; `printed` replaces what a page cannot hold.
 
+mod prose;
 mod verdict;
 mod fixes;
 mod parts;

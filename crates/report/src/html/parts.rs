@@ -9,19 +9,6 @@ pub(super) fn headline(text: &str) -> Markup {
     html! { p.headline { (verdict::headline(text)) } }
 }
 
-/// A sentence, in which what stands between backticks is code.
-pub(super) fn prose(text: &str) -> Markup {
-    let parts: Vec<&str> = text.split('`').collect();
-    // One that is left over begins nothing.
-    let pairs = if parts.len() % 2 == 1 { parts.len() } else { 0 };
-    html! {
-        @for (number, part) in parts[..pairs].iter().enumerate() {
-            @if number % 2 == 1 { code { (part) } } @else { (part) }
-        }
-        @if pairs == 0 { (text) }
-    }
-}
-
 /// The line of the program, and what it says.
 pub(super) fn place(place: &str, code: Option<&str>) -> Markup {
     let code = code.map(str::trim).filter(|code| !code.is_empty());

@@ -6,7 +6,7 @@ use oomph_diagnose::judge::Not;
 use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::rules::Finding;
 
-use super::parts::prose;
+use super::prose::prose;
 use crate::verdict;
 
 /// The headline, the causes, and the facts behind them.
