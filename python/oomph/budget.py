@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import sys
 import warnings
@@ -17,42 +18,59 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # The fraction that was set here last, by device: before PyTorch 2.8 it cannot be asked for.
 _noted: dict[int, float] = {}
+# The budgets of each device in the order in which they began, and its fraction from before the first of them.
+_active: dict[int, list[Budget]] = {}
+_before: dict[int, float] = {}
 
 
 class Budget:
     """A limit on what PyTorch may hold on each device. It is set as soon as this is made. As a context or as a decorator
-    it ends with the block or the call, and the limit from before is set again."""
+    it ends with the block or the call. Of several, the one that began last counts; when all have ended, the limit from
+    before them is set again, in whatever order they end."""
 
     def __init__(self, size: int, device: int | None = None) -> None:
+        try:
+            size = operator.index(size)
+        except TypeError:
+            text = f"a budget is a text such as '12 GiB' or a whole number of bytes, not {size!r}"
+            raise OomphError(text) from None
         if size <= 0:
             raise OomphError("a budget of nothing lets nothing run: name a size, such as 12 GiB")
         self.size = size
         self._device = device
-        self._before: list[tuple[int, float]] = []
+        # The fraction of each device that stands for it.
+        self._fractions: dict[int, float] = {}
         self.apply()
 
     @property
     def devices(self) -> tuple[int, ...]:
         """The devices that are limited now; empty where there are none, or where the budget has ended."""
-        return tuple(device for device, _ in self._before)
+        return tuple(self._fractions)
 
     def apply(self) -> None:
         """Sets the limit; does nothing where it is set already."""
-        if self._before:
+        if self._fractions:
             return
         torch = _torch()
         if torch is None:
             return
-        limits = [(device, _fraction(torch, device, self.size)) for device in _devices(torch, self._device)]
-        for device, fraction in limits:
-            self._before.append((device, _in_force(torch, device)))
+        limits = {device: _fraction(torch, device, self.size) for device in _devices(torch, self._device)}
+        for device, fraction in limits.items():
+            others = _active.setdefault(device, [])
+            if not others:
+                _before[device] = _in_force(torch, device)
+            others.append(self)
+            self._fractions[device] = fraction
             _set(torch, device, fraction)
 
     def end(self) -> None:
-        """Sets the limits that were there before."""
-        before, self._before = self._before, []
-        for device, fraction in reversed(before):
-            _set(sys.modules["torch"], device, fraction)
+        """Ends the budget; the limits are those of the others that have not ended, or those from before them all."""
+        fractions, self._fractions = self._fractions, {}
+        for device in fractions:
+            others = _active[device]
+            others.remove(self)
+            last = others[-1]._fractions[device] if others else _before[device]
+            _set(sys.modules["torch"], device, last)
 
     def __enter__(self) -> Budget:
         self.apply()

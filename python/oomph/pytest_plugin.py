@@ -88,7 +88,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if peak is None:
         return
     report = outcome.get_result()
-    if report.passed:
+    if _was_to_fail(report):
+        # It was expected to fail, and does.
+        report.outcome = "skipped"
+        report.wasxfail = getattr(report, "wasxfail", "")
+        report.longrepr = _sentence(peak)
+    elif report.passed:
         report.outcome = "failed"
         report.longrepr = _sentence(peak)
     else:
@@ -96,6 +101,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.sections.append((_MARK, _sentence(peak)))
     if peak.lines:
         report.sections.append(("lines that held most at the peak", "\n".join(peak.lines)))
+
+
+def _was_to_fail(report: Any) -> bool:
+    """Whether a test that ran through is marked `xfail`; pytest calls it passed, or failed where the mark is strict."""
+    return report.passed and hasattr(report, "wasxfail") or str(report.longrepr).startswith("[XPASS(strict)]")
 
 
 def _sentence(peak: _Peak) -> str:

@@ -39,7 +39,8 @@ class Card:
 @pytest.fixture(params=[True, False], ids=["2.11", "2.4"])
 def card(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Card:
     monkeypatch.delenv("LOCAL_RANK", raising=False)
-    sys.modules["oomph.budget"]._noted.clear()
+    for noted in ("_noted", "_active", "_before"):
+        getattr(sys.modules["oomph.budget"], noted).clear()
     made = Card(request.param)
     monkeypatch.setitem(sys.modules, "torch", made)
     return made
@@ -49,6 +50,24 @@ def card(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Car
 def test_a_budget_is_kept_to_the_byte(card: Card, size: int) -> None:
     assert oomph.budget(size).devices == (0, 1)
     assert card.allowed() == [size, size]
+
+
+def test_budgets_that_overlap_leave_nothing_behind(card: Card) -> None:
+    first, second = oomph.budget("4 GiB"), oomph.budget("2 GiB", device=0)
+    assert card.allowed() == [2 << 30, 4 << 30]
+    first.end()
+    assert card.allowed() == [2 << 30, TOTAL]
+    second.end()
+    assert card.allowed() == [TOTAL, TOTAL]
+    first.apply()
+    second.apply()
+    second.end()
+    assert card.allowed() == [4 << 30, 4 << 30]
+
+
+def test_half_a_byte_is_refused(card: Card) -> None:
+    with pytest.raises(oomph.OomphError, match="a whole number of bytes, not 1.5"):
+        oomph.budget(1.5)  # type: ignore[arg-type]
 
 
 def test_a_block_has_its_budget_and_gives_back_the_one_around_it(card: Card) -> None:

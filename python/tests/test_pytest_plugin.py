@@ -163,3 +163,14 @@ def test_greedy(): torch.empty(258 << 20, dtype=torch.uint8, device="cuda")
             "258.00 MiB  test_it.py:* test_greedy",
         ]
     )
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_test_that_is_to_fail_may_fail_of_its_limit(pytester: pytest.Pytester, strict: bool) -> None:
+    test = f"""
+import torch
+@pytest.mark.xfail(strict={strict})
+@pytest.mark.oomph_limit_gpu_memory("2 GiB")
+def test_greedy(): torch.take(3 << 30)
+"""
+    outcomes(pytester, test, conftest=FAKE).assert_outcomes(xfailed=1)

@@ -6,12 +6,13 @@
 
 use std::io;
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 use signal_hook::consts::signal::{
-    SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGWINCH,
+    SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGWINCH, SIGXFSZ,
 };
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -88,6 +89,8 @@ impl Signals {
         let ignored = ignored_signals();
         let heard = PASSED_ON.iter().filter(|signal| ignored >> (**signal - 1) & 1 == 0);
         let source = SignalsInfo::<WithOrigin>::new(heard)?;
+        // Where files may have no size (`ulimit -f 0`), writing one is an error, and not our end.
+        signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         Ok(Signals { receiver: Arc::new(Mutex::new(Receiver::Nobody)), source: Some(source) })
     }
 

@@ -2,7 +2,6 @@
 //! pyproject.toml, under the same names.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use oomph_machine::trust;
@@ -66,6 +65,9 @@ keys! {
 
 /// Variables of oomph's own that ask for nothing.
 const OTHERS: &[&str] = &["bless", "parent", "phantom", "run"];
+
+/// The longest pyproject.toml that is read.
+const LONGEST: u64 = 16 << 20;
 
 /// What the variable of each key begins with.
 const PREFIX: &str = "OOMPH_";
@@ -155,16 +157,16 @@ impl Configuration {
             directory.ancestors().map(|folder| folder.join("pyproject.toml")).find(|file| file.is_file());
         let Some(file) = file else { return Ok(Configuration::default()) };
         let path = file.display().to_string();
-        match fs::read_to_string(&file) {
-            Ok(text) => {
-                let found = Configuration::read(&text, &path)?;
-                if found.python.is_some() && !trust::is_believed(&file) {
-                    return Err(ConfigurationError::Foreign { path });
-                }
-                Ok(found)
-            }
-            Err(error) => Err(ConfigurationError::Unreadable { path, reason: error.to_string() }),
+        let text = trust::read_at_once(&file, LONGEST).and_then(|bytes| String::from_utf8(bytes).ok());
+        let Some(text) = text else {
+            let reason = "it is not a text, or too long, or another user's".to_owned();
+            return Err(ConfigurationError::Unreadable { path, reason });
+        };
+        let found = Configuration::read(&text, &path)?;
+        if found.python.is_some() && !trust::is_believed(&file) {
+            return Err(ConfigurationError::Foreign { path });
         }
+        Ok(found)
     }
 
     /// The variables that tell JAX and TensorFlow what is asked of their allocators.

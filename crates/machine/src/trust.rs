@@ -89,10 +89,16 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// What a file holds, up to `longest` bytes; `None` where it is longer, or nothing that can be read at once: a pipe, a
-/// device, a link.
+/// What a file of oomph's own holds, up to `longest` bytes; `None` where it is longer, or nothing that can be read at once:
+/// a pipe, a device, a link.
 pub fn read_bounded(path: &Path, longest: u64) -> Option<Vec<u8>> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    fs::symlink_metadata(path).ok().filter(|found| !found.is_symlink())?;
+    read_at_once(path, longest)
+}
+
+/// The same of a file that may be a link, since it is not oomph's.
+pub fn read_at_once(path: &Path, longest: u64) -> Option<Vec<u8>> {
+    let flags = OFlags::NONBLOCK.bits();
     let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags).ok()?).open(path).ok()?;
     let found = file.metadata().ok().filter(|found| found.is_file() && found.len() <= longest)?;
     let mut bytes = Vec::with_capacity(usize::try_from(found.len()).ok()?);

@@ -12,11 +12,17 @@ const MOST_MEMORY: Bytes = Bytes(1 << 48);
 const MOST_REQUESTED: Bytes = Bytes(1 << 60);
 /// No job has more streams times pools; an allocator keeps a list for each pair.
 const MOST_LISTS: usize = 1 << 20;
+/// No machine has more, parts of cards counted.
+const MOST_DEVICES: usize = 256;
 
 impl Snapshot {
-    /// Refuses sizes that no device has, ranges beyond the end of the address space, and more streams and pools than
-    /// any job uses. It does not check whether the parts of the snapshot agree with each other.
+    /// Refuses sizes that no device has, ranges beyond the end of the address space, more devices than any
+    /// machine has, and more streams and pools than any job uses. It does not check whether the parts of the snapshot agree with each other.
     pub fn check(&self) -> Result<(), ReadError> {
+        let devices = self.traces.len();
+        let problem =
+            (devices > MOST_DEVICES).then(|| format!("{devices} devices: more than any machine has"));
+        refuse(problem, || "the snapshot".to_owned())?;
         self.traces.iter().try_for_each(|trace| check_trace(trace, self.pools.len()))
     }
 }

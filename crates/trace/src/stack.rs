@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
-use crate::slots::Slots;
+use crate::slots::{Seed, Slots};
 use crate::text::TextId;
 
 /// One line of a call stack.
@@ -63,11 +63,10 @@ impl Stacks {
     /// Like [`Stacks::intern`], but `None` if the table is full. Only foreign bytes can fill it.
     pub(crate) fn try_intern(&mut self, frames: &[FrameId]) -> Option<StackId> {
         let count = self.ends.len();
-        let hashes = (0..count as u32).map(|index| hash(self.frames_of(StackId(index))));
-        if let Some(grown) = self.slots.grown(count, hashes) {
-            self.slots = grown;
-        }
-        match self.slots.find(hash(frames), |index| self.frames_of(StackId(index)) == frames) {
+        let (members, ends) = (&self.members, &self.ends);
+        let get = |index: u32| get(members, ends, index as usize);
+        let hash_of = |index: Option<u32>, seed| hash(index.map_or(frames, get), seed);
+        match self.slots.find(count, hash_of, |index| get(index) == frames) {
             Ok(index) => Some(StackId(index)),
             Err(slot) => {
                 let index = u32::try_from(count).ok().filter(|&index| index < u32::MAX)?;
@@ -82,9 +81,7 @@ impl Stacks {
 
     /// The frames of a stack, innermost first.
     pub fn frames_of(&self, id: StackId) -> &[FrameId] {
-        let index = id.0 as usize;
-        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
-        &self.members[start..self.ends[index] as usize]
+        get(&self.members, &self.ends, id.0 as usize)
     }
 
     /// How many stacks there are.
@@ -103,12 +100,19 @@ impl Stacks {
     }
 }
 
-fn hash(frames: &[FrameId]) -> u64 {
-    let mut hasher = FxHasher::default();
-    for frame in frames {
-        frame.0.hash(&mut hasher);
-    }
-    hasher.finish()
+fn get<'a>(members: &'a [FrameId], ends: &[u32], index: usize) -> &'a [FrameId] {
+    let start = if index == 0 { 0 } else { ends[index - 1] as usize };
+    &members[start..ends[index] as usize]
+}
+
+#[inline]
+fn hash(frames: &[FrameId], seed: Seed) -> u64 {
+    let quick = || {
+        let mut hasher = FxHasher::default();
+        frames.iter().for_each(|frame| frame.0.hash(&mut hasher));
+        hasher.finish()
+    };
+    seed.hash(quick, |hasher| frames.iter().for_each(|frame| hasher.write_u32(frame.0)))
 }
 
 #[cfg(test)]

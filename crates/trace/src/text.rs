@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-use crate::slots::Slots;
+use crate::slots::{Seed, Slots};
 
 /// A text of a [`Texts`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,12 +24,10 @@ impl Texts {
     /// The id of `text`. It is added if it is not there.
     pub fn intern(&mut self, text: &str) -> TextId {
         let count = self.ends.len();
-        if let Some(grown) =
-            self.slots.grown(count, (0..count as u32).map(|index| hash(self.get(TextId(index)))))
-        {
-            self.slots = grown;
-        }
-        match self.slots.find(hash(text), |index| self.get(TextId(index)) == text) {
+        let (joined, ends) = (&self.joined, &self.ends);
+        let get = |index: u32| get(joined, ends, index as usize);
+        let hash_of = |index: Option<u32>, seed| hash(index.map_or(text, get), seed);
+        match self.slots.find(count, hash_of, |index| get(index) == text) {
             Ok(index) => TextId(index),
             Err(slot) => {
                 let index = u32::try_from(count).expect("fewer than 2^32 texts fit in memory");
@@ -43,9 +41,7 @@ impl Texts {
 
     /// The text behind `id`.
     pub fn get(&self, id: TextId) -> &str {
-        let index = id.0 as usize;
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        &self.joined[start..self.ends[index]]
+        get(&self.joined, &self.ends, id.0 as usize)
     }
 
     /// How many texts there are.
@@ -64,10 +60,19 @@ impl Texts {
     }
 }
 
-fn hash(text: &str) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write(text.as_bytes());
-    hasher.finish()
+fn get<'a>(joined: &'a str, ends: &[usize], index: usize) -> &'a str {
+    let start = if index == 0 { 0 } else { ends[index - 1] };
+    &joined[start..ends[index]]
+}
+
+#[inline]
+fn hash(text: &str, seed: Seed) -> u64 {
+    let quick = || {
+        let mut hasher = FxHasher::default();
+        hasher.write(text.as_bytes());
+        hasher.finish()
+    };
+    seed.hash(quick, |hasher| hasher.write(text.as_bytes()))
 }
 
 #[cfg(test)]

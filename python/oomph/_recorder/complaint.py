@@ -15,7 +15,11 @@ def once(what: str, error: BaseException | str, then: str = "") -> None:
     _said.add(what)
     if sys.stderr is None:
         return
-    reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    try:
+        reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    except Exception:
+        # An exception that cannot say what it is.
+        reason = type(error).__name__
     try:
         print(f"oomph: {what} ({' '.join(reason.split())}){then and f': {then}'}", file=sys.stderr)
     except Exception:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import stat
 from collections.abc import Callable
 from typing import IO, Any
+
+
+# Half of a character: how Python keeps a byte of a name that is not UTF-8. JSON cannot hold it.
+_LONE = re.compile(r"\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}")
 
 
 def _replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
@@ -58,8 +63,8 @@ def write_pickle(path: str, value: Any) -> None:
 
 
 def write_json(path: str, value: Any) -> None:
-    text = json.dumps(value, separators=(",", ":"), default=str).encode()
-    _replace(path, lambda file: file.write(text))
+    text = json.dumps(value, separators=(",", ":"), default=str)
+    _replace(path, lambda file: file.write(_LONE.sub(r"\\ufffd", text).encode()))
 
 
 def claim(folder: str, name: str) -> bool:

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use oomph_machine::trust;
 use oomph_trace::phantom::{self, PhantomCard};
 
 use crate::hook;
@@ -25,7 +26,8 @@ pub struct NoPhantom;
 pub fn find(packaged: Option<&Path>, hook: &Path) -> Result<PathBuf, NoPhantom> {
     if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
-        return if named.is_file() { Ok(named) } else { Err(NoPhantom) };
+        // It is loaded into the program.
+        return if trust::is_believed(&named) { Ok(named) } else { Err(NoPhantom) };
     }
     let mut places = packaged.map(Path::to_owned).into_iter().chain(installed());
     places
