@@ -7,6 +7,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from os import getpid
 from typing import Any
 
 from . import cells, classes, complaint, cuda, exceptions, failures, frameworks, host, keepers
@@ -102,6 +103,15 @@ class Recorder:
     def _at_cuda(self) -> None:
         if self._is_wanted:
             self.begin()
+
+    def has_missed_torch(self) -> bool:
+        """Whether the program uses CUDA with a PyTorch whose import was not seen."""
+        torch: Any = sys.modules.get("torch")
+        try:
+            return self._torch is None and torch is not None and torch.cuda.is_initialized() is True
+        except Exception:
+            # Something else of that name.
+            return False
 
     def resume(self) -> None:
         """Records from here on, or from CUDA's first use."""
@@ -274,7 +284,7 @@ class Recorder:
             "oomph": self._version,
             "run": run,
             "name": name,
-            "pid": os.getpid(),
+            "pid": getpid(),
             "argv": list(getattr(sys, "orig_argv", sys.argv)),
             "rank": _rank("RANK"),
             "local_rank": _rank("LOCAL_RANK"),
