@@ -15,3 +15,5 @@ try:
     torch.empty(12 << 30, dtype=torch.uint8, device="cuda")
 except torch.OutOfMemoryError:
     print("beyond the fraction")
+for _ in range(50):
+    torch.ones(1024, device="cuda")

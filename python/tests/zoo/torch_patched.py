@@ -19,9 +19,9 @@ def count(owner, name):
 
 for name in ("empty", "ones", "is_tensor", "is_grad_enabled"):
     count(torch, name)
-for name in ("untyped_storage", "data_ptr", "backward", "detach", "element_size"):
+for name in ("data_ptr", "backward", "detach", "element_size"):
     count(torch.Tensor, name)
-for name in ("memory_stats", "mem_get_info", "current_device", "memory_snapshot", "device_count", "synchronize"):
+for name in ("memory_stats", "mem_get_info", "current_device", "memory_snapshot", "synchronize"):
     count(torch.cuda, name)
 weight = torch.nn.Parameter(torch.ones(1024, device="cuda"))
 optimizer = torch.optim.Adam([weight])

@@ -9,7 +9,7 @@ def raises(*args, **kwargs):
 
 weight = torch.nn.Parameter(torch.ones(1024, device="cuda"))
 torch.cuda.memory_stats = torch.cuda.mem_get_info = torch.cuda.memory._snapshot = raises
-torch.Tensor.untyped_storage = torch.Tensor.data_ptr = raises
+torch.Tensor.data_ptr = torch.Tensor.element_size = raises
 optimizer = torch.optim.Adam([weight])
 for _ in range(3):
     weight.sum().backward()

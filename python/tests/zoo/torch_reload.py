@@ -6,7 +6,7 @@ import sys
 import torch
 
 importlib.reload(torch.cuda.memory)
-importlib.reload(torch.optim.sgd)
+importlib.reload(sys.modules["torch.optim.sgd"])
 del sys.modules["torch.cuda.memory"]
 weight = torch.nn.Parameter(torch.ones(1024, device="cuda"))
 optimizer = torch.optim.SGD([weight], lr=0.1)
