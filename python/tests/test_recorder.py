@@ -489,3 +489,21 @@ model.register_buffer("shy", torch.ones(8, device="cuda").as_subclass(Shy))
     recording = ended.recording()["oomph"]
     assert {name for *_, name in recording["classes"]} == {"weights", "buffers"}
     assert recording["keepers"]["optimizers"]
+
+
+def test_a_step_that_computes_inside_the_optimizer_is_marked_as_any_other(programs: Programs) -> None:
+    ended = programs.run(
+        MODEL
+        + """
+def closure():
+    optimizer.zero_grad()
+    loss = model(torch.ones(1 << 20, device="cuda")).sum()
+    loss.backward()
+    return loss
+for step in range(2):
+    optimizer.step(closure)
+"""
+    )
+    assert ended.code == 0, ended.stderr
+    step = ["backward", "backward_end", "optimizer", "optimizer_end", "step"]
+    assert kinds(ended.recording()["oomph"]) == ["step", *step, *step]

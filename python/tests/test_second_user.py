@@ -11,7 +11,6 @@ import pathlib
 import pickle
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,9 +18,15 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="two users take root")
+# An interpreter that every user may run; that of the tests may lie in root's home.
+PYTHON = "/usr/bin/python3"
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not os.path.exists(PYTHON), reason=f"two users take root, and {PYTHON}"
+)
 
-ATTACKER, VICTIM = 54321, 54322
+ATTACKER = 54321
+# One for each process that runs tests: a user has one folder among the temporary files.
+VICTIM = 54322 + int("0" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw"))
 MEMORY = 600 << 20
 
 
@@ -81,7 +86,7 @@ class Scene:
 
     def program(self, name: str) -> pathlib.Path:
         """A program of the attacker's, that any interpreter would be replaced by."""
-        return self.plant(name, f"#!/bin/sh\ntouch {self.canary}\nexec {sys.executable} \"$@\"\n", 0o755)
+        return self.plant(name, f"#!/bin/sh\ntouch {self.canary}\nexec {PYTHON} \"$@\"\n", 0o755)
 
     def run(self, *words: str, directory: str = "") -> Done:
         """The victim runs oomph there, for at most a minute."""
@@ -112,7 +117,7 @@ class Scene:
 
     def runs_script(self, *options: str, directory: str = "") -> None:
         """`oomph run` runs the victim's script as it is."""
-        done = self.run("run", *options, "--python", sys.executable, str(self.folder / "train.py"), directory=directory)
+        done = self.run("run", *options, "--python", PYTHON, str(self.folder / "train.py"), directory=directory)
         assert (done.returncode, done.stdout) == (0, b"trained\n"), done
 
 
@@ -285,7 +290,7 @@ def test_another_users_project_names_no_interpreter(scene: Scene, where: str) ->
 def test_another_users_library_is_not_loaded(scene: Scene) -> None:
     library = scene.plant("evil.so", b"\x7fELF")
     scene.environment["OOMPH_PHANTOM_LIB"] = str(library)
-    done = scene.run("run", "--phantom", "--python", sys.executable, "train.py")
+    done = scene.run("run", "--phantom", "--python", PYTHON, "train.py")
     assert done.returncode != 0 and done.stdout == b"" and done.stderr.count(b"\n") == 1, done
     unharmed(scene)
 
@@ -324,7 +329,7 @@ def notes_of_ten_gigabytes(scene: Scene) -> list[str]:
 @attack(READS)
 def a_project_of_ten_gigabytes(scene: Scene) -> list[str]:
     os.truncate(scene.plant("pyproject.toml"), 10 << 30)
-    return ["run", "--python", sys.executable, "train.py"]
+    return ["run", "--python", PYTHON, "train.py"]
 
 
 @attack(READS)

@@ -96,8 +96,8 @@ impl Signals {
 
     /// Starts the child and waits for its end.
     pub fn run(&mut self, command: &mut Command) -> io::Result<Outcome> {
-        let mut sentinel = Sentinel::start();
         let mut child = command.spawn()?;
+        let mut sentinel = Sentinel::start();
         let pid = Pid::from_child(&child);
         *locked(&self.receiver) = Receiver::Child(pid);
         if let Some(mut source) = self.source.take() {

@@ -35,13 +35,12 @@ pub fn end_with_us() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends what is left of a run, and of runs in folders within its own: workers, daemons, what they have started.
+/// Ends what is left of a run: workers, daemons, what they have started. Runs in folders within its own go on.
 pub fn end(folder: &Path) {
     for _ in 0..ROUNDS {
         let all = process::all(Path::new("/proc")).into_iter().filter_map(|pid| i32::try_from(pid).ok());
-        let is_of_run = |pid: &i32| {
-            *pid != getpid().as_raw_pid() && run_of(*pid).is_some_and(|run| run.starts_with(folder))
-        };
+        let is_of_run =
+            |pid: &i32| *pid != getpid().as_raw_pid() && run_of(*pid).is_some_and(|run| run == folder);
         let found: Vec<Pid> = all.filter(is_of_run).filter_map(Pid::from_raw).collect();
         if found.is_empty() {
             return;

@@ -33,14 +33,15 @@ fn is_ours_or_roots(found: &Metadata) -> bool {
     found.uid() == 0 || found.uid() == geteuid().as_raw()
 }
 
-/// Whether nobody but this user and the administrator can change what a name leads to, here or in a folder above.
+/// Whether nobody but this user and the administrator can change what a name leads to, here or in a folder above, or has
+/// made one of the links on the way.
 pub fn is_out_of_reach(path: &Path) -> bool {
-    let Ok(path) = path.canonicalize() else { return false };
-    path.ancestors().all(|folder| {
+    let is_safe = |folder: &Path| {
         fs::symlink_metadata(folder).is_ok_and(|found| {
             is_ours_or_roots(&found) && (!others_may_write(&found) || found.mode() & STICKY != 0)
         })
-    })
+    };
+    path.canonicalize().is_ok_and(|target| target.ancestors().all(is_safe)) && path.ancestors().all(is_safe)
 }
 
 fn others_may_write(found: &Metadata) -> bool {

@@ -30,6 +30,8 @@ class Marks:
         # One that updates twice while the first does not takes its place: that one is not used any more.
         self._counts: Callable[[], Any] | None = None
         self._updated: set[int] = set()
+        # The optimizer that runs a closure, whose gradients are not there yet.
+        self._waiting: Callable[[], Any] | None = None
         self._is_evaluating = False
         self._largest = 0
 
@@ -65,6 +67,7 @@ class Marks:
                     return __original(*args, **kwargs)
                 finally:
                     self.put("backward_end")
+                    self._begin_update(self._waiting)
 
             setattr(torch.autograd, name, marked)
 
@@ -78,10 +81,14 @@ class Marks:
         def before(which: Any, args: Any, kwargs: Any) -> None:
             if self._counts is None or self._counts() is None or id(which) in self._updated:
                 self._counts = weakref.ref(which)
-            self._before_update(which)
-            self.put("optimizer")
+            closure = args[1] if len(args) > 1 else kwargs.get("closure")
+            # A closure (Lightning's steps, LBFGS) has the forward and the backward pass in it: the update comes after.
+            self._waiting = None if closure is None else weakref.ref(which)
+            if closure is None:
+                self._begin_update(lambda: which)
 
         def after(which: Any, args: Any, kwargs: Any) -> None:
+            self._waiting = None
             self.put("optimizer_end")
             self._updated.add(id(which))
             if self._counts is not None and self._counts() is which:
@@ -92,6 +99,12 @@ class Marks:
 
         optimizer.register_optimizer_step_pre_hook(before)
         optimizer.register_optimizer_step_post_hook(after)
+
+    def _begin_update(self, which: Callable[[], Any] | None) -> None:
+        optimizer = which and which()
+        if optimizer is not None:
+            self._before_update(optimizer)
+            self.put("optimizer")
 
     def _watch_modules(self, torch: Any) -> None:
         import functools
