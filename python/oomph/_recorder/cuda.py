@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
+import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from . import complaint
@@ -18,13 +22,40 @@ def when_initialized(torch: Any, begin: Callable[[], None]) -> None:
     lazily(begin)
 
 
+def as_imported(torch: Any) -> Any:
+    """What the recorder asks of PyTorch's CUDA, as it is now. A program may replace these functions, and would notice that
+    somebody calls them."""
+    names = ("current_device", "device_count", "get_device_properties", "is_initialized", "mem_get_info", "memory_stats")
+    return SimpleNamespace(
+        snapshot=functools.partial(_snapshot, torch, torch.cuda.memory._snapshot),
+        **{name: getattr(torch.cuda, name) for name in names},
+    )
+
+
+def _snapshot(torch: Any, take: Callable[[], Any]) -> Any:
+    """The allocator's snapshot. To name the lines of compiled code, PyTorch 2.11 imports its whole compiler for it: that
+    takes seconds, and Python forgets that it was interrupted. A program that has not imported it has no such lines."""
+    if "torch._inductor" in sys.modules or "_inductor" in vars(torch):
+        return take()
+    nothing = torch._inductor = SimpleNamespace()
+    try:
+        return take()
+    finally:
+        if vars(torch).get("_inductor") is nothing:
+            del torch._inductor
+
+
+def unseen(torch: Any) -> contextlib.AbstractContextManager[Any]:
+    """While this lasts, tensors are read without the program's `__torch_function__`, of subclasses as of modes."""
+    without: Callable[[], contextlib.AbstractContextManager[Any]] = getattr(torch._C, "DisableTorchFunction", contextlib.nullcontext)
+    return without()
+
+
 def own_recording(
     torch: Any, at_takeover: Callable[[], None], at_return: Callable[[], None]
 ) -> Callable[..., None]:
     """PyTorch's function that switches recording. A program that calls it for itself takes over: `at_takeover`; until it
     switches its recording off: `at_return`."""
-    import functools
-
     memory = torch.cuda.memory
     record: Callable[..., None] = memory._record_memory_history
 
@@ -57,16 +88,14 @@ class Peaks:
         return found
 
     def watch(self, torch: Any) -> None:
-        import functools
-
-        original = torch.cuda.memory.reset_peak_memory_stats
+        original, cuda = torch.cuda.memory.reset_peak_memory_stats, as_imported(torch)
 
         @functools.wraps(original)
         def reset_peak_memory_stats(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             try:
-                for device in range(torch.cuda.device_count()):
-                    for name, peak in self.of(device, torch.cuda.memory_stats(device)).items():
+                for device in range(cuda.device_count()):
+                    for name, peak in self.of(device, cuda.memory_stats(device)).items():
                         self._before[(device, name.removeprefix("peak_"))] = peak
             except Exception as error:
                 complaint.once("peaks before a reset are not known", error)
@@ -130,8 +159,6 @@ class Limits:
         """With several cards, limits each one that the program switches to."""
         if (self._limit is None and self._card is None) or torch.cuda.device_count() < 2:
             return
-        import functools
-
         original = torch.cuda.set_device
 
         @functools.wraps(original)

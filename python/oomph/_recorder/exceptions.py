@@ -122,7 +122,9 @@ def describe(error: BaseException) -> dict[str, Any]:
     """An exception that nobody caught, as a recording holds it."""
     names = class_names(error)
     try:
-        trace = traceback_of(error)
+        # An import may make Python forget that it was interrupted, and it would end with 1 instead of by the signal.
+        would_import = isinstance(error, KeyboardInterrupt) and "traceback" not in sys.modules
+        trace = names[0] if would_import else traceback_of(error)
     except Exception:
         # An exception that cannot print itself.
         trace = type(error).__name__

@@ -13,8 +13,8 @@ Description = tuple[dict[str, str], list[dict[str, Any]]]
 
 
 def describe(framework: str | None, recorded: Any, peaks: Peaks, is_brief: bool) -> Description:
-    """Versions and the devices in use. `recorded` is torch, if its allocator is being recorded. Nothing is
-    initialised for it: only what the program has started is asked."""
+    """Versions and the devices in use. `recorded` is torch's CUDA (`cuda.as_imported`), if its allocator is being recorded.
+    Nothing is initialised for it: only what the program has started is asked."""
     torch: Any = sys.modules.get("torch")
     versions = {"python": platform.python_version()}
     devices: list[dict[str, Any]] = []
@@ -22,8 +22,8 @@ def describe(framework: str | None, recorded: Any, peaks: Peaks, is_brief: bool)
         versions["torch"] = str(torch.__version__)
         if torch.version.cuda:
             versions["cuda"] = str(torch.version.cuda)
-    if recorded is not None and recorded.cuda.is_initialized():
-        devices = _torch_devices(recorded, peaks)
+    if recorded is not None and recorded.is_initialized():
+        devices = _torch_devices(torch, recorded, peaks)
     if framework == "jax":
         versions.update(_version("jax"))
         devices = devices or _jax_devices()
@@ -44,16 +44,16 @@ def _version(name: str) -> dict[str, str]:
     return {} if version is None else {name: str(version)}
 
 
-def _torch_devices(torch: Any, peaks: Peaks) -> list[dict[str, Any]]:
+def _torch_devices(torch: Any, cuda: Any, peaks: Peaks) -> list[dict[str, Any]]:
     found = []
-    fraction_of = getattr(torch._C, "_cuda_getMemoryFraction", None)
-    for index in range(torch.cuda.device_count()):
-        stats = torch.cuda.memory_stats(index)
-        if not stats.get("reserved_bytes.all.peak") and index != torch.cuda.current_device():
+    fraction_of = getattr(getattr(torch, "_C", None), "_cuda_getMemoryFraction", None)
+    for index in range(cuda.device_count()):
+        stats = cuda.memory_stats(index)
+        if not stats.get("reserved_bytes.all.peak") and index != cuda.current_device():
             # A card this process has not touched: to ask it anything would put a context on it.
             continue
-        card = torch.cuda.get_device_properties(index)
-        free, total = torch.cuda.mem_get_info(index)
+        card = cuda.get_device_properties(index)
+        free, total = cuda.mem_get_info(index)
         uuid = getattr(card, "uuid", None)
         found.append(
             {

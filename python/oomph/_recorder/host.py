@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+
+# The function itself: a program may replace the one that is built in.
+from io import open as open_file
 from typing import Any
 
 
 def _text(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open_file(path, encoding="utf-8", errors="replace") as file:
             return file.read()
     except OSError:
         return None

@@ -6,6 +6,9 @@ import atexit
 import os
 import signal
 import sys
+
+# The function itself: a program may replace the module's.
+from os import getpid
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -24,7 +27,7 @@ class Process:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.pid = os.getpid()
+        self.pid = getpid()
         self.config = files.read_json(os.path.join(folder, "run.json"), LONGEST_CONFIG)
         self.recorder = Recorder(
             ring=int(self.config.get("ring") or RING),
@@ -71,7 +74,7 @@ class Process:
 
     def flush(self, why: str) -> None:
         """Writes the recording and its summary. Never raises, and does nothing where it is under way already."""
-        if self.is_flushing or self.pid != os.getpid():
+        if self.is_flushing or self.pid != getpid():
             return
         self.is_flushing = True
         try:
@@ -94,7 +97,7 @@ class Process:
 
     def beat(self) -> None:
         """Writes the summary alone: what remains of a process that is killed outright."""
-        if self.is_flushing or self.pid != os.getpid():
+        if self.is_flushing or self.pid != getpid():
             return
         self.is_flushing = True
         try:
@@ -117,7 +120,11 @@ class Process:
                 util.Finalize(None, self.at_exit, exitpriority=100)
 
     def at_exit(self) -> None:
-        if self.pid == os.getpid() and self.is_worth_writing():
+        if self.pid != getpid():
+            return
+        if self.recorder.has_missed_torch():
+            complaint.once("the GPU is not recorded", "the program changed how modules are imported before it imported torch")
+        if self.is_worth_writing():
             if self.holds == "oom" and not self.recorder.ended_in_oom():
                 self.keep_oom()
             self.flush("exit")
@@ -146,7 +153,7 @@ class Process:
 
     def at_fork(self) -> None:
         """In the child of a fork: a process of its own, with nothing recorded yet."""
-        self.pid = os.getpid()
+        self.pid = getpid()
         self.name = None
         self.is_direct = False
         self.is_flushing = False
@@ -155,7 +162,7 @@ class Process:
         self.recorder.forget()
 
     def at_step(self, step: int) -> None:
-        if self.plan_run is not None and self.pid == os.getpid():
+        if self.plan_run is not None and self.pid == getpid():
             self.plan_run.at_step(step)
 
     def before_torch(self) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from os import getpid
 from typing import Any
 
 from . import cells, classes, complaint, cuda, exceptions, failures, frameworks, host, keepers
@@ -63,6 +64,8 @@ class Recorder:
         self._has_all_stacks = has_all_stacks
         self._is_wanted = not waits
         self._torch: Any = None
+        # What is asked of its CUDA.
+        self._cuda: Any = None
         self.framework: str | None = None
         self.forget()
 
@@ -94,6 +97,7 @@ class Recorder:
     def watch_torch(self, torch: Any) -> None:
         """PyTorch has been imported: hooks are set, and recording begins with CUDA."""
         self._torch = torch
+        self._cuda = cuda.as_imported(torch)
         self.use("torch")
         self._marks.watch(torch)
         self._peaks.watch(torch)
@@ -103,10 +107,19 @@ class Recorder:
         if self._is_wanted:
             self.begin()
 
+    def has_missed_torch(self) -> bool:
+        """Whether the program uses CUDA with a PyTorch whose import was not seen."""
+        torch: Any = sys.modules.get("torch")
+        try:
+            return self._torch is None and torch is not None and torch.cuda.is_initialized() is True
+        except Exception:
+            # Something else of that name.
+            return False
+
     def resume(self) -> None:
         """Records from here on, or from CUDA's first use."""
         self._is_wanted = True
-        if self._torch is not None and self._torch.cuda.is_initialized() and not self.is_recording:
+        if self._torch is not None and self._cuda.is_initialized() and not self.is_recording:
             self.begin()
 
     def begin(self) -> None:
@@ -145,7 +158,7 @@ class Recorder:
     def _at_step(self, step: int) -> None:
         try:
             if self._stacks is not None and self.is_recording:
-                device = self._torch.cuda.current_device()
+                device = self._cuda.current_device()
                 self._stacks.at_step(step, device, self._limits.of(self._torch, device))
                 self._is_looking = self._stacks.spans[-1][1] is None
             moment = now()
@@ -168,10 +181,11 @@ class Recorder:
     def _before_update(self, optimizer: Any) -> None:
         if self._is_looking and self.is_recording:
             try:
-                if self._marks.step == FULL_LOOK:
-                    # All of the model and the optimizer is there, and lives on: at exit it may be gone.
-                    self._first_look = classes.every_class(self._torch, classes.Trained.find(self._torch), [])
-                self._looks.append(classes.gradients(optimizer))
+                with cuda.unseen(self._torch):
+                    if self._marks.step == FULL_LOOK:
+                        # All of the model and the optimizer is there, and lives on: at exit it may be gone.
+                        self._first_look = classes.every_class(self._torch, classes.Trained.find(self._torch), [])
+                    self._looks.append(classes.gradients(optimizer))
             except Exception as error:
                 complaint.once("gradients are not told apart", error)
 
@@ -203,7 +217,7 @@ class Recorder:
 
     def _served(self, device: int) -> int:
         """How many requests the allocator has served on a device."""
-        return int(self._torch.cuda.memory_stats(device).get("allocation.all.allocated", 0))
+        return int(self._cuda.memory_stats(device).get("allocation.all.allocated", 0))
 
     def ended_in_oom(self) -> bool:
         """Whether running out of memory is what the program ends with: nobody caught it, or whoever did gave up, and
@@ -222,7 +236,7 @@ class Recorder:
         """The allocator's snapshot, and beside it what a snapshot lacks. Failures from before `since` are left out."""
         snapshot: dict[str, Any] = {"segments": [], "device_traces": []}
         if self.is_recording:
-            snapshot = dict(self._torch.cuda.memory._snapshot())
+            snapshot = dict(self._cuda.snapshot())
         sidecar = self.sidecar(why, name, run)
         if since:
             sidecar["ooms"] = [oom for oom in self.ooms if oom["time_us"] >= since]
@@ -244,14 +258,15 @@ class Recorder:
         """What storages are for; and, when memory ran out, who keeps them. The recording does without where it fails."""
         here: list[classes.Entry] = []
         try:
-            alive = classes.Trained.find(self._torch)
-            here = classes.every_class(self._torch, alive, segments)
-            if why == "oom" and not self._has_looked:
-                self._has_looked = True
-                # When the program ends, what it had when memory ran out may be gone.
-                self._oom_look = here
-                held = keepers.keepers(self._torch)
-                self._keepers = {"time_us": now(), **held, **classes.outlook(self._torch, alive)}
+            with cuda.unseen(self._torch):
+                alive = classes.Trained.find(self._torch)
+                here = classes.every_class(self._torch, alive, segments)
+                if why == "oom" and not self._has_looked:
+                    self._has_looked = True
+                    # When the program ends, what it had when memory ran out may be gone.
+                    self._oom_look = here
+                    held = keepers.keepers(self._torch)
+                    self._keepers = {"time_us": now(), **held, **classes.outlook(self._torch, alive)}
         except Exception as error:
             complaint.once("what the memory is for is not recorded", error)
         return here
@@ -265,7 +280,7 @@ class Recorder:
         if not is_brief:
             self._samples.append((written, memory["rss"] or 0, memory["available"] or 0))
         versions, devices = frameworks.describe(
-            self.framework, self._torch if self.is_recording else None, self._peaks, is_brief
+            self.framework, self._cuda if self.is_recording else None, self._peaks, is_brief
         )
         for device in devices:
             device["limit"] = self._limits.in_force(device["index"])
@@ -274,7 +289,7 @@ class Recorder:
             "oomph": self._version,
             "run": run,
             "name": name,
-            "pid": os.getpid(),
+            "pid": getpid(),
             "argv": list(getattr(sys, "orig_argv", sys.argv)),
             "rank": _rank("RANK"),
             "local_rank": _rank("LOCAL_RANK"),

@@ -1,0 +1,3 @@
+"""KeyboardInterrupt that nobody catches: Python ends by the signal itself."""
+print("before", flush=True)
+raise KeyboardInterrupt

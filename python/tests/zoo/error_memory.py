@@ -1,0 +1,3 @@
+"""A MemoryError that nobody catches."""
+# verdict: yes
+raise MemoryError("no room")

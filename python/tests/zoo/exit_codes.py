@@ -1,0 +1,2 @@
+"""Ends with a code beyond a byte."""
+raise SystemExit(300)
