@@ -6,10 +6,9 @@ WORKLOADS.py has a dict CASES of name -> generator function of an argument objec
 round runs one block of iterations without recording, one with PyTorch's own events alone, without stacks, and one with
 oomph, in alternating order. A block has as many iterations as stacks are sampled over, so that a block with recording
 has its full share of iterations with stacks. Before a block that is recorded, the ring of events is filled: a job fills it
-once and then goes on, so its growth is no cost of an iteration. Others work on such machines: a ratio is that of the
-quickest quarter of the recorded blocks to the quickest quarter of the unrecorded ones. `events` is what no recorder of every
-request can be cheaper than; `again` is the same ratio of the unrecorded blocks of even rounds to those of odd ones: what
-two equal things differ by here. With --raw FILE the seconds of every block are kept.
+once and then goes on, so its growth is no cost of an iteration. A ratio is that of the medians of blocks. `events` is what
+no recorder of every request can be cheaper than; `again` is the ratio of the unrecorded blocks of even rounds to those of
+odd ones: what two equal things differ by here. With --raw FILE the seconds of every block are kept.
 """
 
 import argparse
@@ -83,11 +82,6 @@ def block(job: object) -> float:
     return (time.perf_counter() - began) / EVERY
 
 
-def quickest(blocks: list[float]) -> float:
-    """Seconds an iteration in the quickest quarter of blocks: their mean."""
-    return statistics.mean(sorted(blocks)[: -(-len(blocks) // 4)])
-
-
 def served() -> int:
     """How many requests the allocator has served."""
     return int(torch.cuda.memory_stats()["allocation.all.allocated"])
@@ -139,8 +133,8 @@ def main() -> None:
         for _ in range(FIRST + 4):
             next(job)
         found = measure(job, recorder, args.rounds)
-        off, events, on = (quickest(found[kind]) for kind in ("off", "events", "on"))
-        again = quickest(found["off"][::2]) / quickest(found["off"][1::2])
+        off, events, on = (statistics.median(found[kind]) for kind in ("off", "events", "on"))
+        again = statistics.median(found["off"][::2]) / statistics.median(found["off"][1::2])
         print(f"{name:12} {1e3 * off:8.2f} {1e3 * on:8.2f} {on / off:7.3f} {events / off:7.3f} {BOUND:6.2f} {again:6.3f}", flush=True)
         raw[name] = found
         if args.raw:
