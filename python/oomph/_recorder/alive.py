@@ -58,12 +58,14 @@ def referrers(wanted: set[int], but: set[int], kinds: Iterable[type]) -> list[tu
     not given itself, for it may be a tuple that is being filled. Not counted are `but` and `kinds`, as in `referred`."""
     counted = _others(but, kinds)
 
-    def referents(things: list[Any]) -> Iterator[set[int]]:
-        return map(set, map(partial(map, id), map(gc.get_referents, counted(things))))
+    def ids(things: Iterator[Any]) -> Iterator[Iterator[int]]:
+        return map(partial(map, id), map(gc.get_referents, things))
+
+    def found(things: list[Any]) -> Iterator[Any]:
+        return compress(counted(things), map(not_, map(wanted.isdisjoint, ids(counted(things)))))
 
     def select(things: list[Any]) -> Iterator[tuple[type, set[int]]]:
-        refers = map(not_, map(wanted.isdisjoint, referents(things)))
-        return compress(zip(map(type, counted(things)), referents(things)), refers)
+        return zip(map(type, found(things)), map(set, ids(found(things))))
 
     with _no_collection():
         return list(_search(select))
