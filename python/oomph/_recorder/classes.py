@@ -7,7 +7,8 @@ allocation that was and how long it lived.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from . import alive, complaint
@@ -19,6 +20,8 @@ Entry = tuple[int, int, int, int, str]
 
 # How many looks at gradients are kept; each holds an entry for every parameter.
 KEPT_LOOKS = 16
+# Threads that have workspaces of their own: the program's and autograd's.
+THREADS = 2
 
 
 def _in_each(things: Iterable[Any], read: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
@@ -136,8 +139,8 @@ def every_class(torch: Any, trained: Trained, segments: list[dict[str, Any]]) ->
     note(_gradients(parameters), "gradients")
     note(_in_each(trained.optimizers, lambda optimizer: _state(optimizer, torch)), "optimizer")
     note(trained.buffers(), "buffers")
-    for entry in _workspaces(torch, segments, time):
-        by_place.setdefault((entry[1], entry[2]), entry)
+    for entry in list(_workspaces(torch, segments, time, by_place.keys())):
+        by_place[entry[1], entry[2]] = entry
     return sorted(by_place.values(), key=lambda entry: (entry[1], entry[2]))
 
 
@@ -155,9 +158,13 @@ def _workspace_sizes(torch: Any, device: int) -> set[int]:
     return sizes
 
 
-def _workspaces(torch: Any, segments: list[dict[str, Any]], time: int) -> Iterator[Entry]:
-    """Blocks of exactly a workspace's size that no model or optimizer owns."""
+def _workspaces(
+    torch: Any, segments: list[dict[str, Any]], time: int, owned: Container[tuple[int, int]]
+) -> Iterator[Entry]:
+    """Blocks of exactly a workspace's size that no model or optimizer owns. Activations may have that size too, and be
+    many: a stream has one workspace for the program's thread and one for autograd's."""
     sizes: dict[int, set[int]] = {}
+    seen: Counter[tuple[int, int, int]] = Counter()
     for segment in segments:
         device = segment["device"]
         address = segment["address"]
@@ -166,6 +173,9 @@ def _workspaces(torch: Any, segments: list[dict[str, Any]], time: int) -> Iterat
             if block["state"] == "active_allocated" and size >= 1 << 20:
                 if device not in sizes:
                     sizes[device] = _workspace_sizes(torch, device)
-                if size in sizes[device]:
-                    yield (time, device, block.get("address", address), size, "workspaces")
+                place = (device, block.get("address", address))
+                key = (device, segment.get("stream", 0), size)
+                if size in sizes[device] and place not in owned and seen[key] < THREADS:
+                    seen[key] += 1
+                    yield (time, *place, size, "workspaces")
             address += block["size"]
