@@ -18,6 +18,7 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
+use crate::proc;
 use crate::sentinel::Sentinel;
 
 /// What is passed on.
@@ -86,7 +87,8 @@ pub struct Signals {
 impl Signals {
     /// Begins to listen. What arrives before a child runs is kept for it.
     pub fn listen() -> io::Result<Signals> {
-        let ignored = ignored_signals();
+        // `nohup` and shells without job control do that.
+        let ignored = proc::signals("self", "SigIgn");
         let heard = PASSED_ON.iter().filter(|signal| ignored >> (**signal - 1) & 1 == 0);
         let source = SignalsInfo::<WithOrigin>::new(heard)?;
         // Where files may have no size (`ulimit -f 0`), writing one is an error, and not our end.
@@ -161,14 +163,5 @@ fn wait_for_end(pid: Pid) {
 
 /// Whether a process is stopped; where that cannot be told, it may be.
 fn is_stopped(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()));
-    // The state follows the name, which is in parentheses and may hold anything.
-    stat.ok().and_then(|stat| stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with('T'))).unwrap_or(true)
-}
-
-/// The signals that were ignored when we started, a bit each: `nohup` and shells without job control do that.
-fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+    proc::state_and_parent(pid.as_raw_pid()).is_none_or(|(state, _)| state == "T")
 }

@@ -12,6 +12,7 @@ use oomph_trace::sidecar::Why;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::members::{descendants, run_of};
+use crate::proc;
 
 /// How often the folder is looked at.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -98,10 +99,7 @@ fn listeners_at(pid: i32) -> Result<Vec<Listener>> {
 
 /// Whether it catches SIGUSR1, and is an interpreter rather than what started one.
 fn listens(pid: i32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
     let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let is_python = program.file_name().is_some_and(|name| name.to_string_lossy().contains("python"));
-    caught & USR1 != 0 && is_python
+    proc::signals(pid, "SigCgt") & USR1 != 0 && is_python
 }

@@ -21,6 +21,8 @@ pub mod folder;
 
 pub mod command;
 
+mod proc;
+
 mod sentinel;
 
 pub mod child;

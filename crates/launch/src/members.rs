@@ -1,6 +1,5 @@
 //! The processes of a run: all that have its folder in their environment, whoever is their parent by now.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,8 @@ use oomph_machine::run_folder;
 use oomph_machine::status::process;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use crate::proc;
 
 /// Processes that are being ended may start others; after so many rounds there are none left, or one cannot be ended.
 const ROUNDS: usize = 20;
@@ -38,10 +39,9 @@ pub fn end_with_us() -> io::Result<()> {
 /// Ends what is left of a run: workers, daemons, what they have started. Runs in folders within its own go on.
 pub fn end(folder: &Path) {
     for _ in 0..ROUNDS {
-        let all = process::all(Path::new("/proc")).into_iter().filter_map(|pid| i32::try_from(pid).ok());
         let is_of_run =
             |pid: &i32| *pid != getpid().as_raw_pid() && run_of(*pid).is_some_and(|run| run == folder);
-        let found: Vec<Pid> = all.filter(is_of_run).filter_map(Pid::from_raw).collect();
+        let found: Vec<Pid> = proc::all().filter(is_of_run).filter_map(Pid::from_raw).collect();
         if found.is_empty() {
             return;
         }
@@ -55,8 +55,8 @@ pub fn end(folder: &Path) {
 
 /// All processes below this one, those of lower numbers first.
 pub(crate) fn descendants(root: i32) -> Vec<i32> {
-    let pids = process::all(Path::new("/proc")).into_iter().filter_map(|pid| i32::try_from(pid).ok());
-    let parents: Vec<(i32, i32)> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let parent = |pid| Some((pid, proc::state_and_parent(pid)?.1));
+    let parents: Vec<(i32, i32)> = proc::all().filter_map(parent).collect();
     let mut found = vec![root];
     let mut next = 0;
     while let Some(above) = found.get(next).copied() {
@@ -66,10 +66,4 @@ pub(crate) fn descendants(root: i32) -> Vec<i32> {
     found.remove(0);
     found.sort_unstable();
     found
-}
-
-fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // After the name, which is in parentheses and may hold anything: the state, then the parent.
-    stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok()
 }

@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::proc;
+
 /// The kernel marks all processes of a group within microseconds. This is for a machine that is overloaded.
 const PATIENCE: Duration = Duration::from_millis(25);
 const PAUSE: Duration = Duration::from_micros(500);
@@ -63,9 +65,6 @@ fn is_ending(process: &mut Child, signal: i32) -> bool {
     if let Ok(Some(status)) = process.try_wait() {
         return status.signal() == Some(signal);
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
-    let masks =
-        status.lines().filter_map(|line| line.strip_prefix("SigPnd:").or(line.strip_prefix("ShdPnd:")));
-    let pending = masks.filter_map(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    pending.fold(0, |all, mask| all | mask) & (KILL | 1 << (signal - 1)) != 0
+    let pending = proc::signals(process.id(), "SigPnd") | proc::signals(process.id(), "ShdPnd");
+    pending & (KILL | 1 << (signal - 1)) != 0
 }

@@ -1,6 +1,7 @@
 //! oomph's results: as text and as a page for people, as versioned JSON for programs, and one of them for Prometheus.
 //!
-//! In reading order: how foreign text is shown, what the reports share (sentences and the tables behind them), then one module for each form.
+//! In reading order: how foreign text is shown, what the reports share (sentences and the tables behind them), then one
+//! module for each form.
 
 mod printable;
 

@@ -14,28 +14,23 @@ fn is_shown(c: char) -> bool {
     c == '\n' || !(c.is_control() || turns)
 }
 
-/// The text of a page.
-pub(crate) fn in_page(text: &str) -> String {
-    text.chars().map(|c| if is_shown(c) { c } else { REPLACED }).collect()
-}
-
-/// The text for a terminal or a file. Of all escapes only `own` stay: the colours of a report.
-pub(crate) fn in_terminal<'a>(text: &'a str, own: &[&str]) -> Cow<'a, str> {
+/// The text as it is shown. Of all escapes only `own` stay: the colours of a report in a terminal.
+pub(crate) fn shown<'a>(text: &'a str, own: &[&str]) -> Cow<'a, str> {
     if text.chars().all(is_shown) {
         return Cow::Borrowed(text);
     }
-    let mut shown = String::with_capacity(text.len());
+    let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let escape = own.iter().find(|escape| rest.starts_with(**escape));
         let taken = escape.map_or(c.len_utf8(), |escape| escape.len());
         match escape {
-            Some(escape) => shown.push_str(escape),
-            None => shown.push(if is_shown(c) { c } else { REPLACED }),
+            Some(escape) => out.push_str(escape),
+            None => out.push(if is_shown(c) { c } else { REPLACED }),
         }
         rest = &rest[taken..];
     }
-    Cow::Owned(shown)
+    Cow::Owned(out)
 }
 
 #[cfg(test)]
@@ -46,8 +41,8 @@ mod tests {
     fn only_our_own_colours_reach_a_terminal() {
         let text = "\u{1b}[31mbad\u{1b}[0m \u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m \u{202e}txt.exe\ttab é\n";
         let with = "\u{1b}[31mbad\u{1b}[0m \u{fffd}[2J\u{fffd}]0;title\u{fffd}\u{fffd}31m \u{fffd}txt.exe\u{fffd}tab é\n";
-        assert_eq!(in_terminal(text, &["\u{1b}[31m", "\u{1b}[0m"]), with);
+        assert_eq!(shown(text, &["\u{1b}[31m", "\u{1b}[0m"]), with);
         let without = with.replace('\u{1b}', "\u{fffd}");
-        assert_eq!(in_terminal(text, &[]), without);
+        assert_eq!(shown(text, &[]), without);
     }
 }

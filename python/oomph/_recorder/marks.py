@@ -67,7 +67,8 @@ class Marks:
                     return __original(*args, **kwargs)
                 finally:
                     self.put("backward_end")
-                    self._begin_update(self._waiting)
+                    if self._waiting is not None:
+                        self._begin_update(self._waiting())
 
             setattr(torch.autograd, name, marked)
 
@@ -85,7 +86,7 @@ class Marks:
             # A closure (Lightning's steps, LBFGS) has the forward and the backward pass in it: the update comes after.
             self._waiting = None if closure is None else weakref.ref(which)
             if closure is None:
-                self._begin_update(lambda: which)
+                self._begin_update(which)
 
         def after(which: Any, args: Any, kwargs: Any) -> None:
             self._waiting = None
@@ -100,11 +101,9 @@ class Marks:
         optimizer.register_optimizer_step_pre_hook(before)
         optimizer.register_optimizer_step_post_hook(after)
 
-    def _begin_update(self, which: Callable[[], Any] | None) -> None:
-        optimizer = which and which()
-        if optimizer is not None:
-            self._before_update(optimizer)
-            self.put("optimizer")
+    def _begin_update(self, optimizer: Any) -> None:
+        self._before_update(optimizer)
+        self.put("optimizer")
 
     def _watch_modules(self, torch: Any) -> None:
         import functools

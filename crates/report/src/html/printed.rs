@@ -6,7 +6,7 @@ use crate::printable;
 
 /// The markup as text.
 pub(super) fn printed(markup: &Markup) -> String {
-    printable::in_page(&markup.0)
+    printable::shown(&markup.0, &[]).into_owned()
 }
 
 #[cfg(test)]

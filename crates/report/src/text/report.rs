@@ -27,7 +27,7 @@ impl Colour {
             Colour::Off => &[],
             Colour::On => &["\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"],
         };
-        printable::in_terminal(text, own)
+        printable::shown(text, own)
     }
 
     /// The verdict.
