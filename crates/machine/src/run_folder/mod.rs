@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use contents::{last_run, only_recording, processes, run_in};
-pub use notes::Notes;
+pub use notes::{Notes, sidecar_of};
 
 /// The folder beside the user's files that holds all runs.
 pub const HOME: &str = ".oomph";

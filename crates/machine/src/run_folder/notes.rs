@@ -37,10 +37,9 @@ impl Notes {
     /// Reads one file, if it has at most so many bytes.
     pub fn read_up_to(path: &Path, longest: u64) -> Option<Notes> {
         let bytes = trust::read_bounded(path, longest)?;
-        let value: Value = serde_json::from_slice(&bytes).ok()?;
         Some(Notes {
             name: path.file_stem()?.to_string_lossy().into_owned(),
-            sidecar: Sidecar::read(Json(&value)),
+            sidecar: sidecar_of(&bytes)?,
             recordings: super::recordings_of(path),
         })
     }
@@ -74,6 +73,12 @@ impl Notes {
             Some(class.map_or_else(|| text.to_owned(), |class| format!("{class}: {text}")))
         })
     }
+}
+
+/// What a file of notes says; `None` if it is not JSON.
+pub fn sidecar_of(bytes: &[u8]) -> Option<Sidecar> {
+    let value: Value = serde_json::from_slice(bytes).ok()?;
+    Some(Sidecar::read(Json(&value)))
 }
 
 /// A value of JSON, as the reader of sidecars asks for it.
