@@ -1,4 +1,4 @@
-//! Embeds what the program carries with it: every Python file of the recorder and of plans becomes a row of a table; and,
+//! Embeds what the program carries with it: every Python file of the recorder, of plans and of measures becomes a row of a table; and,
 //! with the feature `embedded-phantom`, the library of the phantom GPU.
 
 use std::error::Error;
@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where the packages lie, from this crate, and what each is called in the hook's folder.
-const PACKAGES: [(&str, &str); 2] =
-    [("../../python/oomph/_recorder", "_oomph_recorder"), ("../../python/oomph/_plan", "_oomph_plan")];
+const PACKAGES: [(&str, &str); 3] = [
+    ("../../python/oomph/_recorder", "_oomph_recorder"),
+    ("../../python/oomph/_plan", "_oomph_plan"),
+    ("../../python/oomph/_measures", "_oomph_measures"),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut table = String::from("pub(super) const FILES: &[(&str, &str)] = &[\n");

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod run;
+mod fit;
 mod plan;
 
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use oomph_engine::torch::profile::Version;
 use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
+pub(crate) use fit::{Fit, Without};
 pub(crate) use plan::Plan;
 pub(crate) use run::{Run, script_for_verb, set_script_apart};
 
@@ -104,6 +106,20 @@ under [tool.oomph.run] (limit = \"15GiB\")."
 Exit code: 0 it fits, 1 it does not, 3 cannot tell; of the table: 0 if it fits any card."
     )]
     Plan(Plan),
+    /// Run a script with the cheapest measures under which it fits, none of which changes its result
+    #[command(
+        before_help = "Examples:
+  oomph fit --gpu T4 train.py --batch 64            find them, then run with them
+  oomph fit --limit 15GiB --dry-run train.py        only say what they are
+  oomph fit --gpu L4 --vary --batch --accumulate --accum train.py --batch 64",
+        mut_arg("command", |arg| arg.help("A script (.py) and its arguments")),
+        override_usage = "oomph fit [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...",
+        after_help = "Measures: settings of the allocator, forms of the optimizer, gradient checkpointing of as few
+blocks as it takes, micro-batches. They are tried on a GPU that is not there, in seconds.
+Exit code: the script's own; 1 if nothing makes it fit, 3 if that cannot be told.
+With --dry-run: 0 if it fits."
+    )]
+    Fit(Fit),
     /// Write the recording of a process under `oomph run`, which goes on
     #[command(before_help = "Example:
   oomph dump 4711       (then: oomph explain .oomph/last)")]

@@ -15,7 +15,7 @@ use args::{Args, Verb};
 const UNREADABLE: u8 = 1;
 /// Exit code of a command line that makes no sense.
 const USAGE: u8 = 2;
-/// Exit code of a plan that came to no answer.
+/// Exit code of a plan, or of a fit, that came to no answer.
 const UNTOLD: u8 = 3;
 
 fn main() -> ExitCode {
@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         Verb::Run(verb) => Ok(verbs::run::run(verb, &args.common)),
         // Its exit code is the answer.
         Verb::Plan(verb) => verbs::plan::run(verb, &args.common),
+        // Its exit code is the script's own, or the answer.
+        Verb::Fit(verb) => verbs::fit::run(verb, &args.common),
         Verb::Dump(verb) => verbs::dump::run(verb, &args.common).map(done),
         Verb::Replay(verb) => verbs::replay::run(verb, &args.common).map(done),
         Verb::Tune(verb) => verbs::tune::run(verb, &args.common).map(done),
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
         output::complain(&format!("oomph: {error:#}"));
         ExitCode::from(match (error.is::<args::UsageError>(), &args.verb) {
             (true, _) => USAGE,
-            (false, Verb::Plan(_)) => UNTOLD,
+            (false, Verb::Plan(_) | Verb::Fit(_)) => UNTOLD,
             (false, _) => UNREADABLE,
         })
     })

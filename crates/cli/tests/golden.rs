@@ -107,6 +107,7 @@ fn demo_and_help() {
         ("help-replay.txt", vec!["replay", "--help"]),
         ("help-run.txt", vec!["run", "--help"]),
         ("help-plan.txt", vec!["plan", "--help"]),
+        ("help-fit.txt", vec!["fit", "--help"]),
         ("help-tune.txt", vec!["tune", "--help"]),
         ("help-status.txt", vec!["status", "--help"]),
     ];

@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use oomph_engine::torch::variables::{CUDA, GENERAL};
 use oomph_trace::Bytes;
 use oomph_trace::cards::Card;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+use crate::measures::Measures;
 use crate::program::Program;
 use crate::settings::Settings;
 
@@ -32,6 +33,8 @@ pub struct Job {
     pub phantom: Option<&'static Card>,
     /// What `oomph plan` needs of the process, where this is a plan or runs as one.
     pub plan: Option<PlanRequest>,
+    /// What is done inside it to need less memory.
+    pub measures: Option<Measures>,
 }
 
 /// What a plan needs of the process, under `plan` in run.json.
@@ -42,16 +45,6 @@ pub struct PlanRequest {
     /// Whether it ends only when the program does.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub to_the_end: bool,
-    /// The change that is tried, if any; written as `{"fused": true}`.
-    #[serde(rename = "changes", serialize_with = "as_switch")]
-    pub change: Option<&'static str>,
-}
-
-fn as_switch<S: Serializer>(change: &Option<&'static str>, serializer: S) -> Result<S::Ok, S::Error> {
-    match change {
-        Some(change) => serializer.collect_map([(change, true)]),
-        None => serializer.serialize_none(),
-    }
 }
 
 impl Job {

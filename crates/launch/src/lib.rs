@@ -3,13 +3,15 @@
 //! In reading order: what the user configured, the program to start, the allocator settings to start it with, the job made
 //! of these, what it tells its processes (`protocol`), the recorder that is laid beside it (`hook`), its folder, the command
 //! that starts it; the child and its signals, how the host's memory fared (`pressure`), what is found when it has ended (`aftermath`); a recording asked
-//! for in between (`dump`); and plans, which are runs on a phantom GPU.
+//! for in between (`dump`); plans, which are runs on a phantom GPU; and `fit`, which searches by them.
 
 pub mod configuration;
 
 pub mod program;
 
 pub mod settings;
+
+pub mod measures;
 
 pub mod job;
 
@@ -36,3 +38,5 @@ pub mod members;
 pub mod dump;
 
 pub mod plan;
+
+pub mod fit;

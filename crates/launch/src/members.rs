@@ -19,9 +19,21 @@ pub(crate) fn run_of(pid: i32) -> Option<PathBuf> {
     environment.get(run_folder::VARIABLE).map(PathBuf::from)
 }
 
+/// Listens for signals that end this process, as long as it lives.
+#[must_use]
+#[derive(Debug)]
+pub struct EndWithUs(signal_hook::iterator::Handle);
+
+impl Drop for EndWithUs {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// From here on, what ends this process ends all that it has started and that belongs to a run.
-pub fn end_with_us() -> io::Result<()> {
+pub fn end_with_us() -> io::Result<EndWithUs> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT])?;
+    let handle = signals.handle();
     std::thread::spawn(move || {
         for signal in signals.forever() {
             for pid in descendants(getpid().as_raw_pid()) {
@@ -33,7 +45,7 @@ pub fn end_with_us() -> io::Result<()> {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });
-    Ok(())
+    Ok(EndWithUs(handle))
 }
 
 /// Ends what is left of a run: workers, daemons, what they have started. Runs in folders within its own go on.

@@ -9,6 +9,7 @@ use oomph_machine::run_folder;
 use serde::Serialize;
 
 use crate::job::{Job, PlanRequest};
+use crate::measures::Measures;
 
 /// The process that started the run.
 const PARENT: &str = "OOMPH_PARENT";
@@ -53,6 +54,8 @@ struct Request<'a> {
     since: BTreeMap<String, (u32, u32)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a PlanRequest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measures: Option<&'a Measures>,
 }
 
 /// The text of run.json.
@@ -69,6 +72,7 @@ pub(crate) fn request(job: &Job) -> String {
         settings: job.settings.to_string(),
         since: since.map(|(key, version)| (key, (version.major, version.minor))).collect(),
         plan: job.plan.as_ref(),
+        measures: job.measures.as_ref(),
     };
     let text = serde_json::to_string_pretty(&request).expect("texts and numbers always print");
     format!("{text}\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from types import FrameType
@@ -22,20 +21,19 @@ _PEAKS = ("requested_bytes.all.peak", "allocated_bytes.all.peak", "reserved_byte
 
 
 class PlanRun:
-    """Sets the program up to run without a GPU, and ends it by `flush` and an exit once its peaks stand still."""
+    """Sets the program up to run without a GPU, and ends it by `end` once its peaks stand still."""
 
     def __init__(
-        self, config: dict[str, Any], flush: Callable[[], None], stack_of: Callable[[FrameType | None], Stack]
+        self, config: dict[str, Any], end: Callable[[], None], stack_of: Callable[[FrameType | None], Stack]
     ) -> None:
         self._steps = config.get("steps")
         self._is_whole = bool(config.get("to_the_end"))
         self._longest_s = float(config.get("seconds") or LONGEST_S)
-        self._flush = flush
+        self._end = end
         self._torch: Any = None
         self._began = time.monotonic()
         self._peaks: tuple[int, ...] = ()
         self._quiet = 0
-        self._changes: dict[str, Any] = config.get("changes") or {}
         self.questions = Questions(stack_of)
         self.stopped: dict[str, Any] | None = None
         self.remarks: list[str] = []
@@ -47,13 +45,12 @@ class PlanRun:
         os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
     def at_torch(self, torch: Any) -> None:
-        from . import changes, refusals
+        from . import refusals
         from .stage import Stage
 
         self._torch = torch
         tracebacks.clean()
         refusals.watch(torch, self.remarks)
-        changes.apply(torch, self._changes, self.remarks)
         torch.cuda._lazy_call(self._at_cuda)
         self._watch_backward(torch)
         Stage(self.questions).__enter__()
@@ -98,13 +95,7 @@ class PlanRun:
         """Ends the process as if the program had ended well. What it would do at its end (save a model, evaluate it)
         is not done."""
         self.stopped = {"step": step, "why": why}
-        self._flush()
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except (OSError, ValueError):
-                pass
-        os._exit(0)
+        self._end()
 
     def notes(self) -> dict[str, Any]:
         """What the answer has to say about this run."""

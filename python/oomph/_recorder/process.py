@@ -40,7 +40,8 @@ class Process:
             on_step=self.at_step,
             has_all_stacks=self.config.get("plan") is not None,
         )
-        self.plan_run: Any = self.make_plan_run()
+        self.measures: Any = self.make("measures", "Measures")
+        self.plan_run: Any = self.make("plan", "PlanRun", self.end_of_plan, exceptions.frames)
         self.name: str | None = None
         self.is_flushing = False
         self.sparing = Sparing()
@@ -48,15 +49,15 @@ class Process:
         self.holds: str | None = None
         self.is_direct = os.environ.get("OOMPH_PARENT") == str(os.getppid())
 
-    def make_plan_run(self) -> Any:
-        """What `oomph plan` adds, where it started this process; else None. Its package is beside this one, named alike."""
-        config = self.config.get("plan")
+    def make(self, package: str, name: str, *args: Any) -> Any:
+        """What a package beside this one, named alike, does in this process, where run.json asks for it; else None."""
+        config = self.config.get(package)
         if config is None:
             return None
         from importlib import import_module
 
-        beside = import_module(f"{(__package__ or '').removesuffix('recorder')}plan")
-        return beside.PlanRun(config, lambda: self.flush("exit"), exceptions.frames)
+        beside = import_module(f"{(__package__ or '').removesuffix('recorder')}{package}")
+        return getattr(beside, name)(config, *args)
 
     def claim(self) -> str:
         """The name of this process's recording: its rank, `main` for what `oomph run` itself started, else its pid."""
@@ -83,6 +84,8 @@ class Process:
             snapshot, sidecar = self.recorder.take(why, name, os.path.basename(self.folder))
             if self.plan_run is not None:
                 sidecar["plan"] = self.plan_run.notes()
+            if self.measures is not None:
+                sidecar["measures"] = self.measures.notes()
             files.write_pickle(f"{path}.pickle", {**snapshot, "oomph": sidecar})
             files.write_json(f"{path}.json", {k: v for k, v in sidecar.items() if k != "classes"})
             self.holds = why
@@ -90,6 +93,11 @@ class Process:
             complaint.once("cannot write the recording", error)
         finally:
             self.is_flushing = False
+
+    def end_of_plan(self) -> None:
+        """Enough was seen for a plan."""
+        self.flush("exit")
+        end_as_if_done()
 
     def flush_oom(self) -> None:
         """After an out-of-memory error, which the program may catch and run into again."""
@@ -162,8 +170,13 @@ class Process:
         self.recorder.forget()
 
     def at_step(self, step: int) -> None:
-        if self.plan_run is not None and self.pid == getpid():
+        if self.pid != getpid():
+            return
+        if self.plan_run is not None:
             self.plan_run.at_step(step)
+        elif self.measures is not None and self.measures.at_step(step):
+            self.flush("exit")
+            end_as_if_done()
 
     def before_torch(self) -> None:
         environment.drop_unknown_settings(self.config)
@@ -172,11 +185,23 @@ class Process:
 
     def at_torch(self, torch: ModuleType) -> None:
         self.recorder.watch_torch(torch)
+        if self.measures is not None:
+            self.measures.at_torch(torch)
         if self.plan_run is not None:
             self.plan_run.at_torch(torch)
         if self.is_direct or os.environ.get("RANK", "").isdigit():
             # Whole from the start: a process that is killed before its first step has a recording too.
             self.flush("start")
+
+
+def end_as_if_done() -> None:
+    """Ends this process as if the program had ended well. What it would do at its end is not done."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    os._exit(0)
 
 
 _process: Process | None = None
@@ -206,7 +231,12 @@ def begin(folder: str) -> None:
             "jax": lambda: recorder.use("jax"),
             "tensorflow": lambda: recorder.use("tensorflow"),
         },
-        {"torch": process.at_torch, "jax": nothing, "tensorflow": nothing},
+        {
+            "torch": process.at_torch,
+            "jax": nothing,
+            "tensorflow": nothing,
+            **(process.measures.watched() if process.measures is not None else {}),
+        },
     )
     process.take_signal()
     atexit.register(process.at_exit)

@@ -79,12 +79,12 @@ impl Run {
     }
 }
 
-/// Puts `--` where the words of `oomph run` or `plan` end and those of the script begin, so that none of the script's own are
+/// Puts `--` where the words of `oomph run`, `plan` or `fit` end and those of the script begin, so that none of the script's own are
 /// taken for ours. What is not understood is left as it is, for clap to complain about.
 pub(crate) fn set_script_apart(mut words: Vec<OsString>) -> Vec<OsString> {
     let Some(verb) = super::first_word(&words) else { return words };
     let name = words[verb].to_string_lossy().into_owned();
-    if !["run", "plan"].contains(&name.as_str()) {
+    if !["run", "plan", "fit"].contains(&name.as_str()) {
         return words;
     }
     if let Some(at) = script(&words, &name, verb + 1) {

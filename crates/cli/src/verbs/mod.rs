@@ -3,6 +3,7 @@
 pub(crate) mod demo;
 pub(crate) mod dump;
 pub(crate) mod explain;
+pub(crate) mod fit;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod plan;

@@ -22,7 +22,7 @@ const UNKNOWN: u8 = 3;
 
 pub(crate) fn run(args: &Plan, common: &Common) -> Result<ExitCode> {
     let say = |line: &str| output::remark(common, &format!("oomph: {line}"));
-    members::end_with_us()?;
+    let _listening = members::end_with_us()?;
     let plan = planner::plan(&request(args, common), &say).map_err(|error| {
         let usage = error.downcast_ref::<RequestError>().map(|error| UsageError(error.to_string()));
         usage.map_or(error, Into::into)

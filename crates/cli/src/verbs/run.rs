@@ -47,6 +47,20 @@ pub(crate) fn run(args: &Run, common: &Common) -> ExitCode {
     }
 }
 
+/// Runs a job that is made already, and says what is found of it.
+pub(crate) fn of_job(job: &Job, common: &Common) -> ExitCode {
+    let listening = Signals::listen()
+        .map_err(|error| Refusal(OURS, format!("cannot listen for signals: {error}")))
+        .and_then(|mut signals| recorded(&mut signals, job, &in_force(), common));
+    match listening {
+        Ok((ended, _)) => ExitCode::from(ended.exit_code()),
+        Err(Refusal(code, line)) => {
+            output::complain(&format!("oomph: {line}"));
+            ExitCode::from(code)
+        }
+    }
+}
+
 fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
     if let Some(path) = common.output.as_deref().filter(|path| path.exists() && !common.force) {
         let line = format!("{} exists: pass --force to overwrite it", path.display());
@@ -187,7 +201,8 @@ fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refu
         card: card.filter(|_| phantom.is_none()),
         ring: configuration.ring.unwrap_or(RING),
         phantom,
-        plan: phantom.map(|_| PlanRequest { steps: None, to_the_end: true, change: None }),
+        plan: phantom.map(|_| PlanRequest { steps: None, to_the_end: true }),
+        measures: None,
     })
 }
 

@@ -9,6 +9,8 @@ pub mod replay;
 
 pub mod tune;
 
+pub mod fit;
+
 pub mod plan;
 
 pub mod run;

@@ -8,6 +8,7 @@ use oomph_trace::Bytes;
 use super::answer::completes;
 use super::cards::CONTEXT;
 use super::trial::Trial;
+use crate::measures::{Form, Measures};
 
 /// Less of a difference than this is none: 1%.
 const WORTH: u64 = 100;
@@ -15,29 +16,42 @@ const WORTH: u64 = 100;
 /// A change of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Its name in run.json, which the process acts on.
+    /// The name of the folder of its run.
     pub key: &'static str,
+    /// What the process is asked to do.
+    pub measures: Measures,
     /// What it is.
     pub name: &'static str,
     /// How a user makes it.
     pub instruction: &'static str,
 }
 
+const NOTHING: Measures =
+    Measures { autocast: false, optimizer: None, checkpointing: None, micro_batches: None, timed: None };
+
 /// The changes that can be tried on any script.
 pub const CHANGES: [Change; 4] = [
     Change {
         key: "autocast",
+        measures: Measures { autocast: true, ..NOTHING },
         name: "bf16 autocast",
         instruction: "with torch.autocast(\"cuda\", torch.bfloat16): around the model's forward pass",
     },
     Change {
         key: "checkpointing",
+        measures: Measures { checkpointing: Some((1, 1)), ..NOTHING },
         name: "gradient checkpointing",
         instruction: "model.gradient_checkpointing_enable()",
     },
-    Change { key: "fused", name: "fused optimizer", instruction: "fused=True in the optimizer" },
+    Change {
+        key: "fused",
+        measures: Measures { optimizer: Some(Form::Fused), ..NOTHING },
+        name: "fused optimizer",
+        instruction: "fused=True in the optimizer",
+    },
     Change {
         key: "foreach",
+        measures: Measures { optimizer: Some(Form::Single), ..NOTHING },
         name: "optimizer without foreach",
         instruction: "foreach=False in the optimizer",
     },
@@ -46,7 +60,7 @@ pub const CHANGES: [Change; 4] = [
 impl Change {
     /// What it leads to. `None` where the program has nothing to change.
     pub fn outcome(&self, trial: &Trial, base: &Trial, allowed: Bytes) -> Option<PlannedOption> {
-        if trial.notes.remarks.iter().any(|remark| remark.starts_with("not changed")) {
+        if !trial.is_changed() {
             return None;
         }
         let failed = trial.failure.is_some();

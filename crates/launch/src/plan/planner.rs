@@ -163,7 +163,8 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn new<'a>(request: &'a Request, say: &'a (dyn Fn(&str) + Sync)) -> Result<Planner<'a>> {
-        let job = job(request)?;
+        let Request { target, args, python, settings, steps, .. } = request;
+        let job = job(target, args, python.as_deref(), settings, *steps)?;
         let folder = std::env::current_dir()
             .and_then(|here| RunFolder::create(&here, &job))
             .context("cannot write .oomph/ here, where the plan's recordings go")?;
@@ -224,9 +225,8 @@ impl Planner<'_> {
 
     /// A run with one change.
     fn changed(&self, change: Change, group: &Group) -> io::Result<Trial> {
-        let plan =
-            Some(PlanRequest { steps: self.request.steps, to_the_end: false, change: Some(change.key) });
-        self.once(&Job { plan, ..self.job.clone() }, change.key, &group.seen_on)
+        let job = Job { measures: Some(change.measures), ..self.job.clone() };
+        self.once(&job, change.key, &group.seen_on)
     }
 
     /// The largest value of the script's flag that fits a card.
@@ -261,8 +261,15 @@ fn joined<T>(run: thread::ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> 
     run.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
 }
 
-fn job(request: &Request) -> Result<Job, RequestError> {
-    let program = Program::find(&request.target, &request.args, request.python.as_deref())?;
+/// The script as a plan runs it.
+pub(crate) fn job(
+    target: &Target,
+    args: &[OsString],
+    python: Option<&Path>,
+    asked: &[String],
+    steps: Option<u64>,
+) -> Result<Job, RequestError> {
+    let program = Program::find(target, args, python)?;
     let first = program.args.first().map(PathBuf::from);
     let missing =
         first.filter(|word| word.extension().is_some_and(|suffix| suffix == "py") && !word.exists());
@@ -270,13 +277,14 @@ fn job(request: &Request) -> Result<Job, RequestError> {
         return Err(RequestError::Script(script.display().to_string()));
     }
     Ok(Job {
-        settings: Settings::checked(&request.settings, &settings::in_force())?,
+        settings: Settings::checked(asked, &settings::in_force())?,
         frameworks: Vec::new(),
         limit: None,
         card: None,
         ring: RING,
         phantom: None,
-        plan: Some(PlanRequest { steps: request.steps, to_the_end: false, change: None }),
+        plan: Some(PlanRequest { steps, to_the_end: false }),
+        measures: None,
         program,
     })
 }

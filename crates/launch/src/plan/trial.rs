@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use oomph_engine::recording::{Known, Recording};
 use oomph_machine::explain;
 use oomph_machine::run_folder::Notes;
 use oomph_trace::cards::Card;
-use oomph_trace::sidecar::{MarkKind, PlanNotes, Stop};
+use oomph_trace::sidecar::{MarkKind, MeasureNotes, PlanNotes, Stop};
 use rustix::process::Pid;
 
 use super::{cards, phantom};
@@ -51,8 +51,17 @@ pub struct Trial {
     pub stopped: Option<Stop>,
     /// What the process noted for the plan.
     pub notes: PlanNotes,
+    /// What it noted of measures.
+    pub measures: MeasureNotes,
     /// Why the script failed, if it did: the exception's class and text.
     pub failure: Option<(String, String)>,
+}
+
+impl Trial {
+    /// Whether the process did all that it was asked to do.
+    pub fn is_changed(&self) -> bool {
+        !self.measures.remarks.iter().any(|remark| remark.starts_with("not changed"))
+    }
 }
 
 /// What all runs of one plan share.
@@ -68,7 +77,17 @@ impl Stage {
     /// Runs the script once.
     pub fn run(&self, job: &Job, folder: &RunFolder, card: &Card, prints: Prints) -> io::Result<Trial> {
         let mut command = command::of(job, Some(folder), &settings::in_force());
-        command.envs(phantom::variables(&self.library, &cards::endless_phantom(card))).stdin(Stdio::null());
+        command.envs(phantom::variables(&self.library, &cards::endless_phantom(card)));
+        self.run_command(command, folder, prints)
+    }
+
+    /// Runs the script once on the GPU that is there.
+    pub fn run_on_gpu(&self, job: &Job, folder: &RunFolder) -> io::Result<Trial> {
+        self.run_command(command::of(job, Some(folder), &settings::in_force()), folder, Prints::ToFile)
+    }
+
+    fn run_command(&self, mut command: Command, folder: &RunFolder, prints: Prints) -> io::Result<Trial> {
+        command.stdin(Stdio::null());
         match prints {
             Prints::ToUser => {
                 command.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
@@ -127,6 +146,7 @@ fn read(folder: &RunFolder, code: Option<i32>, longest: Duration) -> Trial {
             steps: marks.map(|mark| mark.number).max().unwrap_or(0),
             stopped: notes.stopped.as_ref().and_then(|stop| stop.why),
             notes,
+            measures: main.sidecar.measures.clone().unwrap_or_default(),
             failure: None,
         }
     });

@@ -38,6 +38,11 @@ pub(super) fn read(nvml: Option<&Path>, known: Known<'_>) -> Gpus {
     }
 }
 
+/// Whether the driver sees a GPU.
+pub fn has_gpu() -> bool {
+    Nvml::open(None).and_then(|nvml| nvml.device_count()).is_ok_and(|count| count > 0)
+}
+
 fn gpu(nvml: &Nvml, index: u32, known: Known<'_>) -> Gpu {
     let mut problem = None;
     // The first failure is shown; those after it mostly follow from it.

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use gpus::has_gpu;
 pub use oomph_diagnose::results::status::{Space, Status};
 
 /// Where the machine is read from.

@@ -9,6 +9,7 @@ mod document;
 mod process;
 mod recording;
 mod explain;
+mod fit;
 mod inspect;
 mod message;
 mod plan;
@@ -22,6 +23,7 @@ use schemars::JsonSchema;
 pub use serde::Serialize;
 
 pub use explain::{Explain, explain};
+pub use fit::{Fit, fit};
 pub use inspect::{Inspect, inspect};
 pub(crate) use inspect::{held, in_use};
 pub use message::{Message, message};

@@ -30,6 +30,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Value)> {
         ("inspect", schema::<json::Inspect>("inspect", Many::One)),
         ("run", schema::<json::Run>("run", Many::One)),
         ("plan", schema::<json::Plan>("plan", Many::Devices)),
+        ("fit", schema::<json::Fit>("fit", Many::One)),
         ("status", schema::<json::Machine>("status", Many::One)),
         ("dump", schema::<json::Dump>("dump", Many::One)),
         ("rule", schema::<RuleInfo>("rule", Many::List)),

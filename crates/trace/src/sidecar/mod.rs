@@ -55,6 +55,8 @@ dicts! {
         host: Option<Host>,
         /// What a process that runs for a plan tells of itself.
         plan: Option<PlanNotes>,
+        /// What a process with measures against its need of memory tells of them.
+        measures: Option<MeasureNotes>,
     }
 
     /// Who recorded what.
@@ -274,6 +276,24 @@ dicts! {
         /// Questions that were answered with an invented value.
         questions("asked"): Vec<Question>,
         /// What was done otherwise than the script says.
+        remarks: Vec<String>,
+    }
+
+    /// What a process with measures tells of them: what there is to change, and what could not be.
+    MeasureNotes {
+        /// How many blocks its models repeat, which could be checkpointed.
+        blocks: u32 = 0,
+        /// Whether a model has BatchNorm, to which the size of a batch matters.
+        batch_norm: bool,
+        /// The forms that its optimizers leave open: `fused`, `single`.
+        forms: Vec<String>,
+        /// The batch that a Trainer was given.
+        trainer_batch: Option<u32>,
+        /// Whether the Trainer's mean over a batch is the same when the batch is accumulated.
+        counts_labels: bool,
+        /// How long a step took on the real GPU, where that was asked for.
+        step_us: Option<u64>,
+        /// What was asked for and not done, each beginning with "not changed".
         remarks: Vec<String>,
     }
 

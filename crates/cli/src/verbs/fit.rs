@@ -1,0 +1,96 @@
+//! `oomph fit`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use oomph_launch::fit::fitter::{self, Family, Request};
+use oomph_launch::job::{Job, PlanRequest};
+use oomph_launch::members;
+use oomph_launch::plan::planner::RequestError;
+use oomph_machine::status;
+use oomph_report::{json, text};
+use oomph_trace::cards::{UnknownCard, card_named};
+
+use super::run;
+use crate::args::{Common, Fit, UsageError, Without};
+use crate::output;
+
+/// It fits.
+const FITS: u8 = 0;
+/// Nothing makes it fit.
+const DOES_NOT: u8 = 1;
+/// Nobody can tell.
+const UNKNOWN: u8 = 3;
+/// The card that is not there, where none is named.
+const PHANTOM: &str = "H200";
+
+pub(crate) fn run(args: &Fit, common: &Common) -> Result<ExitCode> {
+    let say = |line: &str| output::remark(common, &format!("oomph: {line}"));
+    let listening = members::end_with_us()?;
+    let fit = fitter::fit(&request(args), &say).map_err(|error| {
+        let usage = error.downcast_ref::<RequestError>().map(ToString::to_string);
+        let usage = usage.or_else(|| error.downcast_ref::<UnknownCard>().map(ToString::to_string));
+        usage.map_or(error, |line| UsageError(line).into())
+    })?;
+    // The script's own signals are passed on to it.
+    drop(listening);
+    let result = &fit.result;
+    let shown = |colour| {
+        if common.json { json::document(vec![json::fit(result)]) } else { text::fit::render(result, colour) }
+    };
+    let job = match (fit.job, result.why_not.is_some()) {
+        (Some(job), _) if !args.dry_run => job,
+        (job, cannot_tell) => {
+            output::write(&shown(output::colour(common)), common)?;
+            let code = if job.is_some() { FITS } else { DOES_NOT };
+            return Ok(ExitCode::from(if cannot_tell { UNKNOWN } else { code }));
+        }
+    };
+    // Standard output is the script's own.
+    match &common.output {
+        Some(path) => output::write_file(path, &shown(text::Colour::Off), common.force)?,
+        None if common.json => output::complain_text(&shown(text::Colour::Off)),
+        None if common.quiet => {}
+        None => output::complain_text(&shown(output::colour_of_errors(common))),
+    }
+    Ok(run::of_job(&on_phantom(job, args)?, &Common { output: None, ..common.clone() }))
+}
+
+/// The job on a card that is not there, if that is asked for.
+fn on_phantom(mut job: Job, args: &Fit) -> Result<Job> {
+    if args.phantom {
+        job.phantom = Some(card_named(args.gpu.as_deref().unwrap_or(PHANTOM))?);
+        job.card = None;
+        job.plan = Some(PlanRequest { steps: None, to_the_end: true });
+    }
+    Ok(job)
+}
+
+fn family(without: &Without) -> Family {
+    match without {
+        Without::Settings => Family::Settings,
+        Without::Optimizer => Family::Optimizer,
+        Without::Checkpointing => Family::Checkpointing,
+        Without::MicroBatches => Family::MicroBatches,
+    }
+}
+
+fn request(args: &Fit) -> Request {
+    let (target, rest) = args.script.target();
+    Request {
+        target,
+        args: rest.to_vec(),
+        python: args.python.clone(),
+        settings: args.settings.clone(),
+        library: None,
+        gpu: args.gpu.clone(),
+        limit: args.limit,
+        flags: args.vary.clone().zip(args.accumulate.clone()),
+        steps: args.steps,
+        longest: Duration::from_secs(args.timeout),
+        without: args.without.iter().map(family).collect(),
+        again: args.again,
+        has_gpu: !args.phantom && !args.estimate && status::has_gpu(),
+    }
+}

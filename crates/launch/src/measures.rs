@@ -1,0 +1,44 @@
+//! Measures that make a program need less memory, taken inside it: `measures` in run.json, which python/oomph/_measures
+//! acts on.
+
+use serde::{Deserialize, Serialize};
+
+/// What is done inside the program. The default does nothing, and has the process tell what there is to change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Measures {
+    /// bf16 autocast around the model.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub autocast: bool,
+    /// Another form of the optimizers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optimizer: Option<Form>,
+    /// Gradient checkpointing of so many of so many blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpointing: Option<(u32, u32)>,
+    /// Batches of a Trainer in so many parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub micro_batches: Option<u32>,
+    /// Steps are timed from the first to the second of these, and then the process ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed: Option<(u32, u32)>,
+}
+
+/// A form of PyTorch's optimizers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// One kernel for everything: `fused=True`.
+    Fused,
+    /// One parameter after another: `foreach=False`.
+    Single,
+}
+
+impl Form {
+    /// Its name in run.json and in what the process notes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Fused => "fused",
+            Form::Single => "single",
+        }
+    }
+}

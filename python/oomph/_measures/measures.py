@@ -1,0 +1,68 @@
+"""The measures of one process: what was asked for, what the program has that they could change, what was not done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .models import Models
+from .timing import Timing
+
+
+class Measures:
+    """Takes the measures that run.json names as soon as the program has what they change. What cannot be done is a
+    remark that begins with "not changed"."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self._asked = asked
+        self.remarks: list[str] = []
+        # What there is to change: how many blocks a model repeats, the batch of a Trainer.
+        self.found: dict[str, Any] = {}
+        self._checkpointed = 0
+        self._torch: Any = None
+        timed = asked.get("timed")
+        self._timing = Timing(*timed) if timed else None
+
+    def watched(self) -> dict[str, Any]:
+        """Modules whose import has to be waited for, beside PyTorch's."""
+        from . import trainer
+
+        return {"transformers.training_args": self._at_training_args, "transformers.trainer": trainer.note_loss(self.found)}
+
+    def _at_training_args(self, module: Any) -> None:
+        from . import trainer
+
+        trainer.split_batches(module.TrainingArguments, int(self._asked.get("micro_batches") or 1), self.found, self.remarks)
+
+    def at_torch(self, torch: Any) -> None:
+        """PyTorch has been imported."""
+        self._torch = torch
+        from . import autocast, checkpointing, optimizers
+
+        if self._asked.get("autocast"):
+            autocast.around_models(torch, self.remarks)
+        optimizers.note(torch, self.found)
+        form = self._asked.get("optimizer")
+        if form:
+            optimizers.take_form(torch, form, self.remarks)
+        share = self._asked.get("checkpointing")
+        models = Models(torch)
+        models.at_first_call(lambda model: checkpointing.note(torch, model, self.found))
+        if share:
+            models.at_first_call(lambda model: self._checkpoint(torch, model, share[0] / share[1]))
+
+    def at_step(self, step: int) -> bool:
+        """The optimizer has made its `step`-th step; whether the process has shown what it was started for."""
+        return self._timing is not None and self._timing.at_step(self._torch, step)
+
+    def _checkpoint(self, torch: Any, model: Any, share: float) -> None:
+        from . import checkpointing
+
+        self._checkpointed += checkpointing.checkpoint(torch, model, share)
+
+    def notes(self) -> dict[str, Any]:
+        """What a plan has to know."""
+        remarks = list(dict.fromkeys(self.remarks))
+        if self._asked.get("checkpointing") and not self._checkpointed:
+            remarks.append("not changed: no model repeats blocks that are not checkpointed yet")
+        timed = {"step_us": self._timing.step_us} if self._timing is not None else {}
+        return {"remarks": remarks, **self.found, **timed}
