@@ -35,6 +35,8 @@ class Call:
         self._weights = runner.weights.setdefault((self.key, kinds), Weights(runner.count))
         # The last time that memory ran out.
         self._failure: BaseException | None = None
+        # Whether one sample at a time has been tried.
+        self._was_last = False
 
     def run(self, ranks: Ranks) -> Any:
         """The step's result for the whole batch. The gradients are those of the whole batch too, averaged over ranks."""
@@ -45,13 +47,14 @@ class Call:
         end: BaseException | None = None
         while True:
             runner.attempts += 1
-            result, more = None, parts
+            result, more, state = None, parts, GOOD
             if end is None:
                 result, error = self._attempt(parts, ranks)
                 if error is not None:
                     more, end = self._next(parts, error)
+                    state = AGAIN
                 del error
-            state = STOP if end is not None else AGAIN if more != parts else GOOD
+            state = STOP if end is not None else state
             worst, most = ranks.agree(state, more) if self.trains else (state, more)
             if worst == GOOD:
                 break
@@ -103,12 +106,15 @@ class Call:
             return self._refused(parts, error)
         if not is_failure(error):
             return parts, error
-        more = self._runner.sizes.failed(self._shape, self._batch.size, parts)
         try:
             self._batch.check()
             self._runner.modules.check(self._runner.accept)
+            more = self._runner.sizes.failed(self._shape, self._batch.size, parts)
             if more <= parts:
-                raise Refusal("one sample at a time does not fit either")
+                # The second time the cache is empty, and gradients of earlier steps are on the host.
+                if self._was_last:
+                    raise Refusal("one sample at a time does not fit either")
+                self._was_last = True
         except Refusal as refusal:
             return self._refused(parts, refusal)
         return more, undone

@@ -78,7 +78,8 @@ class Ranks:
             return state, parts
         told = steadily(lambda: torch.tensor([state, parts], dtype=torch.int64, device="cpu"))
         self._reduce(told, "MAX", self._group)
-        return int(told[0]), int(told[1])
+        worst, most = told.tolist()
+        return worst, most
 
     def average(self) -> None:
         """The mean of all ranks' gradients, for each model that is not under `no_sync()`. A parameter that only some ranks
@@ -116,8 +117,7 @@ class Ranks:
             raise RuntimeError("another rank has no memory for its gradients; the step is lost on all of them")
 
     def _average_bucket(self, gradients: list[Any], space: Any, group: Any) -> None:
-        flat = space[: sum(each.numel() for each in gradients)]
-        places = _places(flat, gradients)
+        flat, places = steadily(lambda: _places(space, gradients))
 
         def gather() -> None:
             for place, gradient in zip(places, gradients):
@@ -183,9 +183,10 @@ def _buckets(gradients: list[Any]) -> Iterator[list[Any]]:
     yield bucket
 
 
-def _places(flat: Any, gradients: list[Any]) -> list[Any]:
+def _places(space: Any, gradients: list[Any]) -> tuple[Any, list[Any]]:
+    """The part of the space that they take, and a place of its shape for each of them."""
     places, start = [], 0
     for gradient in gradients:
-        places.append(flat[start : start + gradient.numel()].view(gradient.shape))
+        places.append(space[start : start + gradient.numel()].view(gradient.shape))
         start += gradient.numel()
-    return places
+    return space[:start], places
