@@ -190,5 +190,14 @@ class _Face:
         """
         return Fit(step, **options)
 
+    def trainer(self, trainer: Any, **options: Any) -> Any:
+        """Makes the steps of a `transformers.Trainer` fit, in training and evaluation; gives the trainer.
+
+            oomph.fit.trainer(trainer).train()
+        """
+        from ._fit.hugging_face import attach
+
+        return attach(trainer, **options)
+
 
 fit = _Face()

@@ -41,7 +41,7 @@ def batches(seed: str, rank: int) -> list[tuple[Any, Any, bool]]:
     draw = random.Random(f"{seed} {rank}")
     found = []
     for _ in range(STEPS):
-        size = draw.randint(16, 24)
+        size = draw.randint(60, 80)
         x = torch.randn(size, 4, generator=generator)
         found.append((x, torch.randint(0, 3, (size,), generator=generator), draw.random() < 0.3))
     return found
@@ -68,7 +68,6 @@ def train(seed: str, rank: int, fail: bool, parallel: bool) -> Any:
     for number, batch in enumerate(batches(seed, rank)):
         optimizer.zero_grad()
         failing = [draw.randint(1, 120) for _ in range(draw.choice((0, 0, 0, 1, 1, 2)))] if fail else []
-        # Every third step accumulates onto the one before.
         with Failures(*failing):
             if parallel:
                 fit(step, *batch)

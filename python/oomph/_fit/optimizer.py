@@ -67,7 +67,7 @@ class _Attached:
         """Hooks that were added since run before this one. Where the last update ended in an error, its parameters are put
         back first."""
         self._put_back(self._optimizer(), None, None)
-        if next(reversed(self._hooks)) != self._before.id:
+        if self._before.id in self._hooks and next(reversed(self._hooks)) != self._before.id:
             self._hooks.move_to_end(self._before.id)
 
     def _update(self, optimizer: Any, args: Any, kwargs: Any) -> Any:

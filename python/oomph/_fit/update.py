@@ -124,9 +124,9 @@ class _Undo:
 
     def __init__(self, optimizer: Any, parameters: list[Any], on_host: bool) -> None:
         self._optimizer = optimizer
+        copies = _Copies(on_host)
         self._before = [
-            (parameter, _copy(parameter, on_host), _copy(optimizer.state.get(parameter), on_host))
-            for parameter in parameters
+            (parameter, copies.of(parameter), copies.of(optimizer.state.get(parameter))) for parameter in parameters
         ]
 
     def restore(self) -> None:
@@ -146,13 +146,37 @@ class _Undo:
                     now[name] = saved
 
 
-def _copy(value: Any, on_host: bool) -> Any:
-    if isinstance(value, torch.Tensor):
+# Where copies on the CPU go: taking fresh memory for every update costs more than the copies do.
+_host_space: dict[torch.dtype, Any] = {}
+
+
+class _Copies:
+    """Copies of tensors, which last until the next chunk."""
+
+    def __init__(self, on_host: bool) -> None:
+        self._on_host = on_host
+        self._taken: dict[torch.dtype, int] = {}
+
+    def of(self, value: Any) -> Any:
+        """A copy, of the tensors of a dictionary too; what is no tensor stays as it is."""
+        if isinstance(value, dict):
+            return {name: self.of(inner) for name, inner in value.items()}
+        if not isinstance(value, torch.Tensor):
+            return value
         value = value.detach()
-        return value.to("cpu", copy=True) if on_host else value.clone()
-    if isinstance(value, dict):
-        return {name: _copy(inner, on_host) for name, inner in value.items()}
-    return value
+        if value.device.type != "cpu":
+            return value.to("cpu", copy=True) if self._on_host else value.clone()
+        return self._placed(value)
+
+    def _placed(self, value: Any) -> Any:
+        kind, length, start = value.dtype, value.numel(), self._taken.get(value.dtype, 0)
+        room = _CHUNK // value.element_size()
+        if start + length > room:
+            return value.clone()
+        if kind not in _host_space:
+            _host_space[kind] = torch.empty(room, dtype=kind, device="cpu")
+        self._taken[kind] = start + length
+        return _host_space[kind][start : start + length].view(value.shape).copy_(value)
 
 
 def _write(tensor: Any, value: Any) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from .batch import Batch
 from .counts import Count, named, possible
-from .failures import Refusal
+from .failures import Refusal, steadily
 from .measure import Measurement
 from .modules import Modules
 
@@ -50,9 +51,10 @@ class Weights:
         self, step: Callable[..., Any], batch: Batch, pieces: list[Batch], modules: Modules, restore: Callable[[], None]
     ) -> Plan:
         """The weights of these pieces. Where the step has to be tried for it, `restore` is called afterwards."""
-        counts = possible(batch) if self._count is None else named(self._count, batch)
+        count = self._count
+        counts = steadily(lambda: possible(batch) if count is None else named(count, batch))
         if len(counts) == 1:
-            weights = counts[0].weights(pieces)
+            weights = steadily(lambda: counts[0].weights(pieces))
             return Plan(lambda index: weights, lambda index: weights, [weights])
         if self._measurement is None:
             self._measure(Measurement(counts), step, batch, modules, restore)
@@ -109,7 +111,7 @@ def _same(counts: list[Count], pieces: list[Batch], known: dict[Count, list[floa
     found: list[float] | None = None
     for count in counts:
         if count not in known:
-            known[count] = count.weights(pieces)
+            known[count] = steadily(functools.partial(count.weights, pieces))
         weights = known[count]
         if found is not None and any(abs(a - b) > _SAME for a, b in zip(found, weights)):
             return None
