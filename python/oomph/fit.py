@@ -199,5 +199,14 @@ class _Face:
 
         return attach(trainer, **options)
 
+    def lightning(self, **options: Any) -> Any:
+        """A callback that makes the steps of a Lightning `Trainer` fit, in training and evaluation.
+
+            lightning.Trainer(callbacks=[oomph.fit.lightning()])
+        """
+        from ._fit.lightning import callback
+
+        return callback(**options)
+
 
 fit = _Face()

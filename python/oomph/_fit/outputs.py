@@ -80,7 +80,7 @@ def join(results: list[Any], sizes: list[int], weigh: Callable[[int], list[float
             return torch.cat(leaves)
         if isinstance(first, list):
             return [entry for leaf in leaves for entry in leaf]
-        if any(type(leaf) is not type(first) or leaf != first for leaf in leaves):
+        if any(leaf is not first and (type(leaf) is not type(first) or leaf != first) for leaf in leaves):
             raise Refusal(f"results of type {type(first).__name__} cannot be joined; pass gather=")
         return first
 
