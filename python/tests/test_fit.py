@@ -208,6 +208,11 @@ def test_what_cannot_be_cut_is_named(layer: Any) -> None:
     check_note(step, torch.randn(1, 3), note="one sample alone does not fit; it cannot be cut further")
 
 
+def test_parts_that_are_asked_for_of_what_cannot_be_cut_are_an_error(layer: Any) -> None:
+    with pytest.raises(ValueError, match=r"^oomph.fit: arguments have different lengths \(2, 4\); name those to cut: "):
+        oomph.fit(lambda x, y: layer(x).mean(), parts=2)(torch.randn(4, 3), torch.ones(2))
+
+
 def test_split_names_what_is_cut(layer: Any) -> None:
     seen = []
 

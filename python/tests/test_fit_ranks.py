@@ -40,3 +40,32 @@ def test_failures_on_some_ranks_hang_nobody(tmp_path: pathlib.Path) -> None:
     for rank, (out, err) in zip(ranks, said):
         assert out.splitlines() == [f"run {run}: good" for run in range(RUNS)], out + err
         assert rank.returncode == 0, err
+
+
+def test_what_makes_ranks_wait_inside_a_step_is_refused() -> None:
+    import torch
+    from torch.distributed.fsdp import FSDPModule
+
+    from oomph._fit import ranks
+
+    class Sharded(FSDPModule, torch.nn.Linear):  # type: ignore[misc]
+        def __new__(cls, *args: object) -> object:
+            # FSDP's own one takes a model apart.
+            return torch.nn.Linear.__new__(cls)
+
+    class Hooked(torch.nn.parallel.DistributedDataParallel):  # type: ignore[misc]
+        def __init__(self) -> None:
+            torch.nn.Module.__init__(self)
+            self._comm_hooks = ["a hook"]
+
+    said = {
+        Sharded(2, 2): "oomph.fit cannot repeat a step of an FSDP model: ranks wait for each other inside it; "
+        "use smaller batches there, or DistributedDataParallel",
+        torch.nn.SyncBatchNorm(2): "oomph.fit cannot repeat a step with SyncBatchNorm: "
+        "ranks wait for each other inside it",
+        Hooked(): "oomph.fit averages gradients itself and cannot use this model's communication hook: remove it",
+    }
+    for module, text in said.items():
+        with pytest.raises(TypeError) as raised:
+            ranks._check(module)
+        assert str(raised.value) == text

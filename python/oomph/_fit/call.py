@@ -41,6 +41,8 @@ class Call:
     def run(self, ranks: Ranks) -> Any:
         """The step's result for the whole batch. The gradients are those of the whole batch too, averaged over ranks."""
         runner, size = self._runner, self._batch.size
+        if (runner.forced or 1) > 1 and size != 1:
+            self._check_forced()
         parts = max(1, min(runner.forced or runner.sizes.parts(self._shape, size), size))
         runner.attempts = 0
         self._before.begin()
@@ -72,6 +74,13 @@ class Call:
         self._before.end()
         self._failure = None
         return result
+
+    def _check_forced(self) -> None:
+        """What cannot be cut is not run whole where parts are asked for."""
+        try:
+            self._batch.check()
+        except Refusal as refusal:
+            raise ValueError(f"oomph.fit: {refusal}") from None
 
     def _stop(self, end: BaseException | None) -> None:
         """Ends the step with an error. Nothing of it is left, as far as it can be undone."""
