@@ -187,6 +187,18 @@ def test_batch_statistics_are_refused_unless_they_are_accepted() -> None:
     oomph.fit(step)(torch.randn(6, 3))
 
 
+def test_hooks_that_would_run_for_every_part_are_refused() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    model[0].weight.register_post_accumulate_grad_hook(lambda parameter: None)
+    check_note(
+        stepping(model, Memory(4)),
+        torch.randn(6, 3),
+        model=model,
+        accept="batch statistics",
+        note="a hook runs after each gradient is accumulated, and would run for every part: remove it",
+    )
+
+
 def test_what_cannot_be_cut_is_named(layer: Any) -> None:
     memory = Memory(0)
 
@@ -338,7 +350,8 @@ def test_objects_of_keep_are_put_back(layer: Any) -> None:
     oomph.fit(step, keep=[counter, generator], count="samples")(torch.randn(8, 3))
     assert counter.value == 8
     assert drawn[0] == drawn[1] != drawn[2]
-    with pytest.raises(TypeError, match="^keep=: a int has no state_dict and load_state_dict; give it both, or leave it out$"):
+    said = "^keep=: a int has no state_dict and load_state_dict; give it both, or leave it out$"
+    with pytest.raises(TypeError, match=said):
         oomph.fit(step, keep=[3])(torch.randn(8, 3))
 
 

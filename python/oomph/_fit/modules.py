@@ -51,6 +51,9 @@ class Modules:
 
     def check(self, accepted: Iterable[str]) -> None:
         """Refuses what would give another result in parts."""
+        for module in self.all:
+            if any(getattr(each, "_post_accumulate_grad_hooks", None) for each in module.parameters(recurse=False)):
+                raise Refusal("a hook runs after each gradient is accumulated, and would run for every part: remove it")
         if BATCH_STATISTICS in accepted:
             return
         for module in self.all:
@@ -60,9 +63,6 @@ class Modules:
                     f"{kind} takes statistics of the batch, which parts change: "
                     f'oomph.fit(accept="{BATCH_STATISTICS}") allows it, .eval() of the module avoids it'
                 )
-        for module in self.all:
-            if any(getattr(each, "_post_accumulate_grad_hooks", None) for each in module.parameters(recurse=False)):
-                raise Refusal("a hook runs after each gradient is accumulated, and would run for every part: remove it")
 
     @contextlib.contextmanager
     def quiet(self, only_dropout: bool) -> Iterator[None]:
