@@ -18,6 +18,9 @@ _TEMPORARY = 2
 # After a failed try to find so much room, it is not looked for again for this many updates.
 _PATIENCE = 50
 
+# So often an update of one parameter is tried.
+_TRIES = 3
+
 _wait: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
@@ -41,7 +44,7 @@ def update(optimizer: Any) -> bool:
         elif len(chunk[1]) > 1 and _is_separable(optimizer):
             chunks += reversed(_halves(chunk))
         else:
-            again = _try(optimizer, chunk, on_host=True)
+            again = _try_often(optimizer, chunk)
             if again is not None:
                 state = "some parameters are updated, others are not" if done else "no parameter has changed"
                 raise noted(again, f"the optimizer's update does not fit, not even for one parameter at a time; {state}")
@@ -108,6 +111,16 @@ def _try(optimizer: Any, chunk: _Chunk, on_host: bool) -> Exception | None:
     make_room(failure)
     if undo is not None:
         undo.restore()
+    return failure
+
+
+def _try_often(optimizer: Any, chunk: _Chunk) -> Exception | None:
+    """Tries one chunk that cannot be halved a few times more, with its copy on the host."""
+    failure: Exception | None = None
+    for _ in range(_TRIES):
+        failure = _try(optimizer, chunk, on_host=True)
+        if failure is None:
+            break
     return failure
 
 
