@@ -8,6 +8,7 @@
     oomph.budget("12 GiB")               # run as if the card were smaller
     oomph.record()                       # record a part of this program
     oomph.plan("train.py", gpu="T4")     # will it fit, with no GPU
+    oomph.fit(step)                      # a training step, in parts where it does not fit
 
 Importing it costs next to nothing: each part is loaded when it is first used, and no framework is imported for it.
 """
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from oomph.budget import budget as budget
     from oomph.explain import Explanation as Explanation
     from oomph.explain import explain as explain
+    from oomph.fit import fit as fit
     from oomph.free import free as free
     from oomph.plan import Plan as Plan
     from oomph.plan import plan as plan
@@ -42,6 +44,7 @@ _HOMES: dict[str, tuple[str, str | None]] = {
     "budget": ("oomph.budget", "budget"),
     "callbacks": ("oomph.callbacks", None),
     "explain": ("oomph.explain", "explain"),
+    "fit": ("oomph.fit", "fit"),
     "free": ("oomph.free", "free"),
     "load_ipython_extension": ("oomph.notebook", "load_ipython_extension"),
     "parse_size": ("oomph._oomph", "parse_size"),

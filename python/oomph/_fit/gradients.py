@@ -1,0 +1,122 @@
+"""The gradients that were there before a step: those of steps whose gradients accumulate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from .failures import is_failure, make_room, steadily
+
+
+class Gradients:
+    """The gradients of a step's parameters, as they were when it began.
+
+    A whole batch is tried with them set aside: nothing is copied, and its own gradients are added to them afterwards,
+    which is the sum that PyTorch makes. Parts accumulate into them, as parts in a hand-written loop do, while a copy is
+    kept on the host.
+    """
+
+    def __init__(self) -> None:
+        self._parameters: list[Any] = []
+        self._known: set[int] = set()
+        # What each parameter had when the step began, and its copy on the host where there is one.
+        self._before: list[tuple[Any, Any]] = []
+        self._copies: list[Any] | None = None
+        self._aside = False
+
+    def add(self, parameters: Iterable[Any]) -> None:
+        """More parameters, each once. Inside a step they are treated as the others are."""
+        new = [each for each in parameters if each.requires_grad and id(each) not in self._known]
+        self._known.update(map(id, new))
+        self._parameters += new
+        fresh = [(each, each.grad) for each in new]
+        self._before += fresh
+        if self._copies is not None:
+            self._copies += [None if before is None else _on_host(before) for _, before in fresh]
+        if self._aside:
+            for parameter, _ in fresh:
+                parameter.grad = None
+
+    @property
+    def parameters(self) -> list[Any]:
+        """All parameters known so far."""
+        return self._parameters
+
+    def begin(self) -> None:
+        """A step begins: its gradients are noted."""
+        self._before = [(each, each.grad) for each in self._parameters]
+        self._copies = None
+        self._aside = False
+
+    def set_aside(self) -> None:
+        """Before an attempt with the whole batch."""
+        self._aside = True
+        for parameter, before in self._before:
+            if before is not None:
+                parameter.grad = None
+
+    def copy(self) -> None:
+        """Before an attempt in parts. The copies are made once a step."""
+        self._aside = False
+        if self._copies is None:
+            befores = [before for _, before in self._before]
+            self._copies = steadily(lambda: [None if each is None else _on_host(each) for each in befores])
+
+    def drop(self, parameters: Iterable[Any]) -> None:
+        """The step itself has called `zero_grad()`: what was set aside of these is not added again."""
+        if self._aside:
+            dropped = set(map(id, parameters))
+            self._before = [(each, None if id(each) in dropped else before) for each, before in self._before]
+
+    def restore(self) -> None:
+        """Everything as it was when the step began."""
+        copies = self._copies or [None] * len(self._before)
+        for (parameter, before), copy in zip(self._before, copies):
+            parameter.grad = before
+            if copy is not None:
+                with torch.no_grad():
+                    steadily(lambda: before.copy_(copy))
+
+    def has(self, parameters: Iterable[Any]) -> bool:
+        """Whether one of these is among them."""
+        return any(id(each) in self._known for each in parameters)
+
+    def finish(self) -> None:
+        """The step has succeeded: what was set aside is there again, plus what is new."""
+        for parameter, before in self._before if self._aside else []:
+            if before is None:
+                continue
+            new = parameter.grad
+            if new is not None:
+                _add(before, new)
+            parameter.grad = before
+        self.end()
+
+    def end(self) -> None:
+        """The step is over."""
+        self._before = []
+        self._copies = None
+        self._aside = False
+
+
+def _on_host(gradient: Any) -> Any:
+    copy: Any = gradient.detach().to("cpu")
+    return copy.clone() if copy is gradient or copy.data_ptr() == gradient.data_ptr() else copy
+
+
+def _add(before: Any, new: Any) -> None:
+    """Adds once, also where memory runs out: the version tells whether it was done."""
+    version = before._version
+    with torch.no_grad():
+        try:
+            before.add_(new)
+            return
+        except Exception as error:
+            if not is_failure(error):
+                raise
+            failure = error
+        make_room(failure)
+        if before._version == version:
+            before.add_(new)

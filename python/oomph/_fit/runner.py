@@ -1,0 +1,72 @@
+"""Runs the steps of a program."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from . import optimizer, patches
+from .batch import Batch
+from .before import Before
+from .call import Call
+from .modules import Modules
+from .ranks import Ranks
+from .running import now
+from .sizes import Sizes
+from .weights import Weights
+
+
+class Runner:
+    """Runs steps, in parts where a whole batch does not fit."""
+
+    def __init__(
+        self,
+        models: Iterable[Any],
+        optimizers: Iterable[Any],
+        count: str | Callable[..., Any] | None,
+        split: Sequence[int | str] | None,
+        keep: Sequence[Any],
+        accept: Sequence[str],
+        gather: str | Callable[[list[Any]], Any] | None,
+    ) -> None:
+        patches.install()
+        self.modules = Modules(models)
+        self.before = Before(keep, accept)
+        self._split = split
+        self.accept = accept
+        self.gather = gather
+        self.count = count
+        self.weights: dict[Any, Weights] = {}
+        self.sizes = Sizes()
+        self._ranks: Ranks | None = None
+        # The steps whose modules are all known.
+        self._seen: set[Any] = set()
+        self._tell(self.modules.all)
+        for each in optimizers:
+            self.before.add([], [parameter for group in each.param_groups for parameter in group["params"]])
+            optimizer.attach(each)
+        optimizer.know(self.before.gradients)
+        # How many parts the last step was cut into, how often it was tried, and what the next ones are cut into.
+        self.used = 1
+        self.attempts = 0
+        self.forced: int | None = None
+
+    def _tell(self, modules: list[Any]) -> None:
+        self.before.add(modules, [each for module in modules for each in module.parameters(recurse=False)])
+
+    def __call__(self, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs one step, and gives what it gives, without graphs."""
+        if now() is not None:
+            # Inside another step, which is repeated as a whole.
+            return step(*args, **kwargs)
+        if self._ranks is None:
+            self._ranks = Ranks(self.modules.roots)
+        call = Call(self, step, Batch(args, kwargs, self._split))
+        with contextlib.ExitStack() as stack:
+            if not self.modules.named and call.key not in self._seen:
+                stack.enter_context(self.modules.found(self._tell))
+            stack.enter_context(self._ranks.quiet(call.trains))
+            result = call.run(self._ranks)
+        self._seen.add(call.key)
+        return result

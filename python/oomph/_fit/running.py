@@ -1,0 +1,51 @@
+"""What runs in this thread now: one part of a step."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+_local = threading.local()
+
+# What the gradient of a backward call is multiplied by, given how many calls there were before it in this part.
+Weigh = Callable[[int], float]
+
+
+class Part:
+    """A part of a step while it runs."""
+
+    def __init__(
+        self,
+        weigh: Weigh | None = None,
+        is_first: bool = True,
+        drop: Callable[[Iterable[Any]], None] | None = None,
+        measures: bool = False,
+    ) -> None:
+        # None: backward is left as it is.
+        self.weigh = weigh
+        self.is_first = is_first
+        # Told whose gradients the step sets to zero.
+        self.drop = drop
+        # Backward calls are not run, their losses are noted.
+        self.measures = measures
+        self.losses: list[Any] = []
+        self.backwards = 0
+        # A backward call inside another one (reentrant checkpointing) gets a gradient that has its weight already.
+        self.is_inside_backward = False
+
+
+def now() -> Part | None:
+    """The part that runs in this thread."""
+    return getattr(_local, "part", None)
+
+
+@contextlib.contextmanager
+def running(part: Part) -> Iterator[Part]:
+    """This part runs inside the block."""
+    _local.part = part
+    try:
+        yield part
+    finally:
+        _local.part = None
