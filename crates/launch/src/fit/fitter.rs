@@ -32,6 +32,8 @@ use crate::settings;
 const ANY_CARD: &str = "H200";
 /// A cache that is given back once, as a job starts, costs nothing; one that is given back again and again does.
 const RETRIES: u64 = 1;
+/// How much of the memory can be in use, in percent: with the best settings a few percent are held besides.
+const USABLE: u64 = 97;
 /// The steps that are timed: after the first ones, which allocate.
 const TIMED: (u32, u32) = (4, 12);
 
@@ -305,7 +307,7 @@ impl Fitter<'_> {
 
     /// The cheapest point of a part of the space that fits.
     fn cheapest(&self, part: &Space, whole: &Space, trials: &mut Trials) -> Result<Option<Point>> {
-        let mut search = Search::new(part, self.allowed);
+        let mut search = Search::new(part, Bytes(self.allowed.0 / 100 * USABLE));
         search.tried = trials.iter().map(|(point, (_, outcome))| (*point, outcome.clone())).collect();
         let is_of_part = |point: &Point| part.strongest().covers(*point);
         search.tried.retain(|point, _| is_of_part(point));
@@ -371,8 +373,12 @@ impl Fitter<'_> {
         let setting = if is_sought { self.setting(trial) } else { None };
         let costs = setting.as_ref().map_or(0, |(options, _)| point::setting(options).costs);
         let fits = fits_so || setting.is_some();
-        let (setting, peak) = setting.map_or((None, needs), |(options, peak)| (Some(options), Some(peak)));
+        // Where the cache has to be given back once, it holds what it may.
+        let plain = if fits { needs.map(|needs| needs.min(self.allowed)) } else { needs };
+        let (setting, peak) = setting.map_or((None, plain), |(options, peak)| (Some(options), Some(peak)));
         let tried = Tried::new(space, point, setting, peak, fits);
+        // What is in use is what settings cannot change: points are compared by that.
+        let needs = trial.peaks.filter(|_| trial.failure.is_none()).map(|peaks| peaks.allocated);
         (tried, Outcome { needs, fits: fits.then_some(costs) })
     }
 

@@ -13,7 +13,7 @@ use super::point::{Point, Space};
 /// What a trial of a point showed.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    /// The peak held, with memory to spare; `None`: the program failed.
+    /// The most that was in use; `None`: the program failed.
     pub(super) needs: Option<Bytes>,
     /// Whether it fits, and what that costs beside the point's own measures: a setting, or nothing.
     pub(super) fits: Option<u32>,
