@@ -300,9 +300,34 @@ impl Fitter<'_> {
         }
         rivals.sort_unstable_by_key(|point| space.costs(*point));
         rivals.dedup();
+        for point in &rivals {
+            if let Some((tried, _)) = trials.get_mut(point) {
+                self.measure_setting(&space, tried)?;
+            }
+        }
         let mut tried: Vec<Tried> = trials.into_values().map(|(tried, _)| tried).collect();
         tried.sort_by_key(|tried| tried.combination.costs());
         Ok(Found { best, rivals, tried, space })
+    }
+
+    /// What was replayed with a setting is run with it, too: what it holds then is what it will hold.
+    fn measure_setting(&self, space: &Space, tried: &mut Tried) -> Result<()> {
+        if tried.setting.is_none() {
+            return Ok(());
+        }
+        (self.say)(&format!("trying {}", words(&tried.combination.measures)));
+        let job = Job {
+            plan: self.job.plan,
+            ring: self.job.ring,
+            limit: None,
+            card: None,
+            ..self.job_of(space, tried)?
+        };
+        let trial = self.trial(&job, &format!("set-{}", name(tried.point)), Prints::ToFile)?;
+        if let Some(peaks) = trial.peaks.filter(|_| trial.failure.is_none()) {
+            tried.combination.peak_reserved = Some(peaks.reserved.min(self.allowed));
+        }
+        Ok(())
     }
 
     /// The cheapest point of a part of the space that fits.
