@@ -8,6 +8,7 @@
     oomph.budget("12 GiB")               # run as if the card were smaller
     oomph.record()                       # record a part of this program
     oomph.plan("train.py", gpu="T4")     # will it fit, with no GPU
+    oomph.checkpoint(model, optimizer)   # save now and then, go on where it was
 
 Importing it costs next to nothing: each part is loaded when it is first used, and no framework is imported for it.
 """
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from oomph._oomph import OomphError as OomphError
     from oomph._oomph import parse_size as parse_size
     from oomph.budget import budget as budget
+    from oomph.checkpoint import Checkpoint as Checkpoint
+    from oomph.checkpoint import checkpoint as checkpoint
     from oomph.explain import Explanation as Explanation
     from oomph.explain import explain as explain
     from oomph.free import free as free
@@ -36,11 +39,13 @@ if TYPE_CHECKING:
 
 # Where each public name lives: its module, and its name there; None is the module itself.
 _HOMES: dict[str, tuple[str, str | None]] = {
+    "Checkpoint": ("oomph.checkpoint", "Checkpoint"),
     "Explanation": ("oomph.explain", "Explanation"),
     "OomphError": ("oomph._oomph", "OomphError"),
     "Plan": ("oomph.plan", "Plan"),
     "budget": ("oomph.budget", "budget"),
     "callbacks": ("oomph.callbacks", None),
+    "checkpoint": ("oomph.checkpoint", "checkpoint"),
     "explain": ("oomph.explain", "explain"),
     "free": ("oomph.free", "free"),
     "load_ipython_extension": ("oomph.notebook", "load_ipython_extension"),
