@@ -49,6 +49,8 @@ keys! {
     ring: u64 = "ring", count;
     /// Whether to run once more with settings that help.
     retry: bool = "retry", yes;
+    /// How often to start again what died of memory or was killed.
+    resume: u64 = "resume", times;
     /// Whether to record at all.
     record: bool = "record", yes;
     /// The interpreter.
@@ -248,6 +250,11 @@ fn size(value: &Value) -> Result<Bytes, String> {
 fn count(value: &Value) -> Result<u64, String> {
     let count = value.as_integer().and_then(|count| u64::try_from(count).ok());
     Ok(count.filter(|count| *count > 0).ok_or("write a number of events")?)
+}
+
+fn times(value: &Value) -> Result<u64, String> {
+    let times = value.as_integer().and_then(|times| u64::try_from(times).ok());
+    Ok(times.filter(|times| *times > 0).ok_or("write how often, from 1 on")?)
 }
 
 fn share(value: &Value) -> Result<f64, String> {

@@ -2,7 +2,8 @@
 //!
 //! In reading order: what the user configured, the program to start, the allocator settings to start it with, the job made
 //! of these, what it tells its processes (`protocol`), the recorder that is laid beside it (`hook`), its folder, the command
-//! that starts it; the child and its signals, how the host's memory fared (`pressure`), what is found when it has ended (`aftermath`); a recording asked
+//! that starts it; the child and its signals, how the host's memory fared (`pressure`), what is found when it has ended (`aftermath`), whether it is
+//! started `again`; a recording asked
 //! for in between (`dump`); and plans, which are runs on a phantom GPU.
 
 pub mod configuration;
@@ -30,6 +31,8 @@ pub mod child;
 pub mod pressure;
 
 pub mod aftermath;
+
+pub mod again;
 
 pub mod members;
 

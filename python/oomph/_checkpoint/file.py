@@ -97,12 +97,12 @@ def read(path: str) -> Found:
 
 def _guarded(path: str, use: Callable[[IO[bytes], int], _Result]) -> _Result:
     try:
+        # Nothing is waited for, and nothing is followed.
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise Damaged("it is not a file")
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with open(os.open(path, flags), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise Damaged("it is not a file")
-            return use(file, found.st_size)
+            return use(file, os.fstat(file.fileno()).st_size)
     except Damaged:
         raise
     except OSError as error:

@@ -14,6 +14,7 @@ from typing import Any
 
 from . import complaint, environment, exceptions, files, imports
 from .clock import Sparing
+from .progress import Progress
 from .recorder import Recorder
 from .stacks import RING
 
@@ -41,6 +42,8 @@ class Process:
             has_all_stacks=self.config.get("plan") is not None,
         )
         self.plan_run: Any = self.make_plan_run()
+        resume = self.config.get("resume")
+        self.progress = Progress(folder, resume) if resume is not None else None
         self.name: str | None = None
         self.is_flushing = False
         self.sparing = Sparing()
@@ -162,6 +165,8 @@ class Process:
         self.recorder.forget()
 
     def at_step(self, step: int) -> None:
+        if self.progress is not None:
+            self.progress.at_step(step)
         if self.plan_run is not None and self.pid == getpid():
             self.plan_run.at_step(step)
 
@@ -208,6 +213,10 @@ def begin(folder: str) -> None:
         },
         {"torch": process.at_torch, "jax": nothing, "tensorflow": nothing},
     )
+    if process.progress is not None and process.progress.since is not None:
+        from . import resume
+
+        resume.watch(process.progress)
     process.take_signal()
     atexit.register(process.at_exit)
     os.register_at_fork(after_in_child=process.at_fork)

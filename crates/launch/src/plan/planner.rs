@@ -275,6 +275,7 @@ fn job(request: &Request) -> Result<Job, RequestError> {
         limit: None,
         card: None,
         ring: RING,
+        resume: None,
         phantom: None,
         plan: Some(PlanRequest { steps: request.steps, to_the_end: false, change: None }),
         program,
