@@ -80,7 +80,7 @@ def test_a_job_that_is_killed_goes_on_from_its_checkpoint(oomph_bin: str, final:
     code, printed, said = ended(start(oomph_bin, tmp_path, "kill", 6, 1, options=("--resume", "2")))
     assert (code, printed) == (0, final), said
     assert said == [
-        "started again (1 of 2): killed by signal 9 (SIGKILL), with no sign that memory ran out after step 6",
+        "started again (1 of 2) after step 6: killed by signal 9 (SIGKILL), with no sign that memory ran out",
         "going on after step 4, from checkpoints/000001-step-4.oomph",
     ]
     assert (tmp_path / ".oomph/last/progress").read_bytes() == (4).to_bytes(8, "little") + (12).to_bytes(8, "little")
@@ -94,7 +94,7 @@ def test_a_job_that_ran_out_of_memory_goes_on_even_if_it_wants_to_begin_anew(
     code, printed, said = ended(start(oomph_bin, tmp_path, "host", 6, 1, "anew", options=("--resume", "2", "--retry")))
     assert (code, printed) == (0, final), said
     assert said == [
-        "started again (1 of 2): it ran out of memory after step 6",
+        "started again (1 of 2) after step 6: it ran out of memory",
         "going on after step 4, from checkpoints/000004-step-4.oomph",
     ]
 
@@ -105,9 +105,9 @@ def test_a_job_that_dies_again_at_the_same_step_is_not_started_a_third_time(
     code, printed, said = ended(start(oomph_bin, tmp_path, "oom", 6, 9, options=("--resume", "5")))
     assert (code, printed) == (1, [])
     assert said == [
-        "started again (1 of 5): it ran out of memory after step 6",
+        "started again (1 of 5) after step 6: it ran out of memory",
         "going on after step 4, from checkpoints/000001-step-4.oomph",
-        "not started again: it ran out of memory after step 6, and it got no further than before",
+        "not started again after step 6: it ran out of memory, and it got no further than before",
     ]
     assert (tmp_path / "died").read_text() == "xx"
 

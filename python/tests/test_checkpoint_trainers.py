@@ -133,7 +133,7 @@ def test_the_usual_recipe_survives_running_out_of_memory(
     ran = Ran(oomph_bin, tmp_path, MT5, 10, 1, "oom", resume=2)
     assert (ran.code, ran.final) == (0, undisturbed), ran
     assert ran.said == [
-        "started again (1 of 2): it ran out of memory after step 10",
+        "started again (1 of 2) after step 10: it ran out of memory",
         "going on from out/checkpoint-8",
     ], ran
 
@@ -175,7 +175,7 @@ def test_lightning_goes_on_from_its_own_checkpoint(oomph_bin: str, tmp_path: pat
     pytest.importorskip("pytorch_lightning")
     ran = Ran(oomph_bin, tmp_path, LIGHTNING, 15, resume=2)
     assert (ran.code, ran.final) == (0, ["final 24 4"]), ran
-    assert ran.said[0] == "started again (1 of 2): it ran out of memory after step 15", ran
+    assert ran.said[0] == "started again (1 of 2) after step 15: it ran out of memory", ran
     assert re.fullmatch(r"going on from \S*/checkpoints/epoch=1-step=12\.ckpt", ran.said[1]), ran
 
 

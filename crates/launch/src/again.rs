@@ -90,25 +90,22 @@ impl Tries {
     fn resume(&mut self, result: &RunResult, progress: Progress, times: u64) -> Next {
         let Some(death) = death(result) else { return Next::End };
         let before = self.before.replace(progress);
+        let place = after(progress.reached);
         let furthest = self.furthest;
         self.furthest = furthest.max(progress.reached);
         if before.is_some_and(|before| is_stuck(before, progress, furthest)) {
-            let place = after(progress.reached);
-            return Next::Refuse(format!(
-                "not started again: {death} {place}, and it got no further than before"
-            ));
+            let line = format!("not started again {place}: {death}, and it got no further than before");
+            return Next::Refuse(line);
         }
         if self.restarts >= times {
-            return Next::Refuse(format!("not started again: {death}, and --resume {times} is used up"));
+            let line = format!("not started again {place}: {death}, and --resume {times} is used up");
+            return Next::Refuse(line);
         }
         let settings = next_measure(&result.end);
         let change = settings.as_ref().map_or_else(String::new, |fix| format!(", with {fix}"));
         let number = self.restarts + 1;
-        let place = after(progress.reached);
-        Next::Again {
-            line: format!("started again ({number} of {times}){change}: {death} {place}"),
-            settings,
-        }
+        let line = format!("started again ({number} of {times}) {place}{change}: {death}");
+        Next::Again { line, settings }
     }
 }
 
@@ -168,7 +165,7 @@ mod tests {
         let found: Vec<String> = tries
             .iter()
             .map(|&(from, reached)| match all.next(&killed(), Some(Progress { from, reached })) {
-                Next::Again { line, .. } => line.split(':').next().unwrap_or_default().to_owned(),
+                Next::Again { line, .. } => line.split(") ").next().unwrap_or_default().to_owned(),
                 Next::Refuse(line) => line.rsplit(", ").next().unwrap_or_default().to_owned(),
                 Next::End => "end".to_owned(),
             })
@@ -181,21 +178,21 @@ mod tests {
         check(
             2,
             &[(0, 150), (100, 170), (100, 190)],
-            &["started again (1 of 2)", "started again (2 of 2)", "and --resume 2 is used up"],
+            &["started again (1 of 2", "started again (2 of 2", "and --resume 2 is used up"],
         );
         // Killed earlier than before, but from a later checkpoint.
-        check(9, &[(0, 150), (100, 120)], &["started again (1 of 9)", "started again (2 of 9)"]);
+        check(9, &[(0, 150), (100, 120)], &["started again (1 of 9", "started again (2 of 9"]);
     }
 
     #[test]
     fn a_job_that_dies_at_the_same_step_is_not_started_a_third_time() {
         let stuck = "and it got no further than before";
-        check(9, &[(0, 150), (100, 150)], &["started again (1 of 9)", stuck]);
-        check(9, &[(0, 0), (0, 0)], &["started again (1 of 9)", stuck]);
+        check(9, &[(0, 150), (100, 150)], &["started again (1 of 9", stuck]);
+        check(9, &[(0, 0), (0, 0)], &["started again (1 of 9", stuck]);
         check(
             9,
             &[(0, 150), (100, 120), (100, 149)],
-            &["started again (1 of 9)", "started again (2 of 9)", stuck],
+            &["started again (1 of 9", "started again (2 of 9", stuck],
         );
     }
 

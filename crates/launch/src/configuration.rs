@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let text = "[tool.oomph.run]\nset = [\"expandable_segments:True\"]\nlimit = \"15GiB\"\ngpu = \"T4\"\n\
-                    ring = 1000\nretry = true\nrecord = false\npython = \"/opt/python\"\npreallocate = false\n\
+                    ring = 1000\nretry = true\nresume = 3\nrecord = false\npython = \"/opt/python\"\npreallocate = false\n\
                     mem-fraction = 0.5\ngrowth = true\nasync-allocator = true\n";
         let expected = Configuration {
             set: vec!["expandable_segments:True".to_owned()],
@@ -290,6 +290,7 @@ mod tests {
             gpu: Some("T4".to_owned()),
             ring: Some(1000),
             retry: Some(true),
+            resume: Some(3),
             record: Some(false),
             python: Some("/opt/python".into()),
             preallocate: Some(false),
@@ -336,6 +337,7 @@ mod tests {
             limit: Some(Bytes::gib(1)),
             ring: Some(5),
             retry: Some(true),
+            resume: Some(3),
             record: Some(false),
             mem_fraction: Some(0.5),
             ..Configuration::default()

@@ -46,9 +46,12 @@ class Progress:
         """The recorder has counted so many in this process."""
         if self._is_told:
             return
-        if self.counted is not None:
-            counted, self.counted = self.counted, None
-            self._from = counted() + 1 - step
+        counted, self.counted = self.counted, None
+        if counted is not None:
+            try:
+                self._from = max(counted() + 1 - step, 0)
+            except Exception as error:
+                complaint.once("from which step the job goes on is not known", error)
         self._note(self._from + step)
 
     def _note(self, reached: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from . import complaint, imports, whole
 from .progress import Progress
 
-# What is looked for beside a candidate: its folder or file, its time, and its step where that is known.
+# A checkpoint that may be whole: its folder or file, its time, and its step; 0 where that is not known.
 Candidate = tuple[str, float, int]
 
 
@@ -65,8 +65,8 @@ def _hook_lightning(progress: Progress, resumed: set[str], module: ModuleType) -
     def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         progress.counted = lambda: int(self.global_step)
-        folders = _lightning_folders(self)
-        found = _newest(progress, resumed, folders[0], lambda: _of_lightning(folders), whole.archive)
+        folder = str(self.default_root_dir)
+        found = _newest(progress, resumed, folder, lambda: _of_lightning(_lightning_folders(self)), whole.archive)
         if found is None:
             return original(self, *args, **kwargs)
         bound = signature.bind(self, *args, **kwargs)

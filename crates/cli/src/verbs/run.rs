@@ -72,19 +72,20 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
         if job.limit.is_some() || job.card.is_some() {
             output::complain("oomph: running without the limit: it takes the recorder, which is off");
         }
+        if job.resume.is_some() {
+            output::complain("oomph: running without --resume: it takes the recorder, which is off");
+        }
         return Ok(once(&mut signals, &job, None, &had)?.ended);
     }
     let mut tries = Tries::new(Wanted::of(configuration.retry, configuration.resume));
     loop {
         let (ended, found) = recorded(&mut signals, &job, &had, common)?;
-        let Some((result, progress)) = found else { return Ok(ended) };
+        let Some(Found { result, progress }) = found else { return Ok(ended) };
         let next = if signals.was_asked_to_end() { Next::End } else { tries.next(&result, progress) };
-        match again(next, &mut job, &had) {
-            true => {
-                job.resume = job.resume.map(|resume| ResumeRequest { restarts: tries.restarts(), ..resume })
-            }
-            false => return Ok(ended),
+        if !again(next, &mut job, &had) {
+            return Ok(ended);
         }
+        job.resume = job.resume.map(|resume| ResumeRequest { restarts: tries.restarts(), ..resume });
     }
 }
 
@@ -121,20 +122,27 @@ fn once(signals: &mut Signals, job: &Job, folder: Option<&RunFolder>, had: &str)
     signals.run(&mut command).map_err(|error| cannot_start(job, &error))
 }
 
-/// One run, what is found of it, and how far it got; `None` where it could not be recorded.
+/// What a run left.
+struct Found {
+    result: RunResult,
+    /// How far it got, where that was noted.
+    progress: Option<Progress>,
+}
+
+/// One run, and what is found of it; `None` where it could not be recorded.
 fn recorded(
     signals: &mut Signals,
     job: &Job,
     had: &str,
     common: &Common,
-) -> Result<(Ended, Option<(RunResult, Option<Progress>)>), Refusal> {
+) -> Result<(Ended, Option<Found>), Refusal> {
     let folder = folder(job)?;
     let before = Pressure::read();
     let outcome = once(signals, job, folder.as_ref(), had)?;
     let Some(folder) = folder else { return Ok((outcome.ended, None)) };
     let result = aftermath::of_run(&folder, outcome, &before);
     show(&result, common)?;
-    Ok((outcome.ended, Some((result, Progress::of_run(&folder.path)))))
+    Ok((outcome.ended, Some(Found { result, progress: Progress::of_run(&folder.path) })))
 }
 
 /// Says what was found. Standard output is the script's own, so that goes to standard error, or to the file named.
