@@ -348,6 +348,7 @@ mod tests {
                 ("OOMPH_LIMIT", "1GiB"),
                 ("OOMPH_RING", "5"),
                 ("OOMPH_RETRY", "1"),
+                ("OOMPH_RESUME", "3"),
                 ("OOMPH_RECORD", "off"),
                 ("OOMPH_MEM_FRACTION", "0.5"),
                 ("OOMPH_GPU", ""),
