@@ -38,8 +38,8 @@ def archive(path: str) -> str | None:
         begins = file.read(2)
     if not begins:
         return "is empty"
-    # Its list of contents is at its end.
-    return "is cut off" if begins == b"PK" and not is_zipfile(path) else None
+    # Such an archive begins with these letters, and its list of contents is at its end.
+    return "is cut off" if b"PK".startswith(begins) and not is_zipfile(path) else None
 
 
 def _damage(folder: str, name: str) -> str | None:
