@@ -2,7 +2,7 @@
 
     python kills.py FOLDER SEED RANDOM
 
-RANDOM trainings are killed at random moments, once to three times each; then one for each place within a save that a kill
+RANDOM trainings are killed at random moments, once or twice each; then one for each place within a save that a kill
 is aimed at. Each line of output is a JSON object. torch is imported once: every training is a fork of this process.
 """
 
@@ -40,9 +40,9 @@ class Numbers(torch.utils.data.Dataset):  # type: ignore[type-arg]
         return torch.randn(8, generator=torch.Generator().manual_seed(index)), index % 3
 
 
-def train() -> str:
+def train(steps: int) -> str:
     """The job: dropout, batch statistics, shuffled data from two workers, a schedule, a scaler. Gives a mark of all that it
-    ends with."""
+    ends with. Each step is a byte written to `steps`; from where it goes on is a line of the file `begun`."""
     torch.manual_seed(5)
     random.seed(5)
     nn = torch.nn
@@ -53,6 +53,8 @@ def train() -> str:
     loader = torch.utils.data.DataLoader(Numbers(), batch_size=4, shuffle=True, num_workers=2)
     extra = {"loss": 0.0}
     saved = checkpoint(model, optimizer, schedule, scaler, loader, every=2, extra=extra)
+    with open("begun", "a") as begun:
+        print(saved.steps_done, file=begun)
     for _ in saved.epochs(EPOCHS):
         for inputs, labels in saved.batches():
             optimizer.zero_grad()
@@ -63,6 +65,7 @@ def train() -> str:
             schedule.step()
             extra["loss"] += loss.item()
             saved.step()
+            os.write(steps, b".")
     saved.close()
     mark = hashlib.sha256()
     states = [model.state_dict(), optimizer.state_dict(), schedule.state_dict(), scaler.state_dict(), extra]
@@ -104,16 +107,19 @@ def aim(name: str, when: str, call: int) -> None:
     setattr(disk, name, aimed)
 
 
-def start(folder: pathlib.Path, prepare: Callable[[], None]) -> int:
+def start(folder: pathlib.Path, prepare: Callable[[], None]) -> tuple[int, int]:
+    """A training: its process, and where its steps can be read."""
+    steps, write = os.pipe()
     pid = os.fork()
     if pid:
-        return pid
+        os.close(write)
+        return pid, steps
     code = 1
     try:
         os.setsid()
         os.chdir(folder)
         prepare()
-        pathlib.Path("result").write_text(train())
+        pathlib.Path("result").write_text(train(write))
         code = 0
     except BaseException as error:
         print(f"the job failed: {error!r}", file=sys.stderr, flush=True)
@@ -121,65 +127,57 @@ def start(folder: pathlib.Path, prepare: Callable[[], None]) -> int:
         os._exit(code)
 
 
-def end(pid: int, after: float | None) -> int:
-    """Waits for a training, or kills it after so many seconds; how it ended. Its workers end with it."""
-    if after is not None:
-        time.sleep(after)
+def end(training: tuple[int, int], kill: tuple[int, float] | None = None) -> int:
+    """Waits for a training, or kills it so many steps and seconds after it began; how it ended."""
+    pid, steps = training
+    if kill is not None:
+        for _ in range(kill[0]):
+            os.read(steps, 1)
+        time.sleep(kill[1])
         os.kill(pid, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return status
-
-
-def clear(group: int) -> None:
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(steps)
     try:
-        os.killpg(group, signal.SIGKILL)
+        # Its workers would end by themselves, a little later.
+        os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+    return code
 
 
 def trial(folder: pathlib.Path, kills: list[Callable[[], int]]) -> dict[str, Any]:
     """Kills, and then lets the training end."""
     folder.mkdir()
     codes = [kill() for kill in kills]
-    last = start(folder, lambda: None)
-    codes.append(end(last, None))
-    clear(last)
+    codes.append(end(start(folder, lambda: None)))
     result = folder / "result"
     left = sorted(path.name for path in (folder / "checkpoints").iterdir() if not path.name.startswith(".lock"))
-    return {"codes": codes, "result": result.read_text() if result.exists() else None, "left": left}
+    begun = [int(line) for line in (folder / "begun").read_text().split()]
+    return {"codes": codes, "begun": begun, "result": result.read_text() if result.exists() else None, "left": left}
 
 
 def main() -> None:
     torch.set_num_threads(1)
     folder, draw, count = pathlib.Path(sys.argv[1]), random.Random(int(sys.argv[2])), int(sys.argv[3])
-    trial(folder / "warm", [])
     began = time.monotonic()
     plain = trial(folder / "plain", [])
-    lasts = time.monotonic() - began
-    print(json.dumps({"plain": plain, "lasts": lasts}), flush=True)
+    each = (time.monotonic() - began) / (STEPS_PER_EPOCH * EPOCHS)
+    print(json.dumps(plain), flush=True)
 
-    def at(place: pathlib.Path, after: float) -> Callable[[], int]:
-        def kill() -> int:
-            pid = start(place, lambda: None)
-            code = end(pid, after)
-            clear(pid)
-            return code
-
-        return kill
+    def at(place: pathlib.Path, step: int, after: float) -> Callable[[], int]:
+        return lambda: end(start(place, lambda: None), (step, after))
 
     def aimed(place: pathlib.Path, name: str, when: str, call: int) -> Callable[[], int]:
-        def kill() -> int:
-            pid = start(place, lambda: aim(name, when, call))
-            code = end(pid, None)
-            clear(pid)
-            return code
-
-        return kill
+        return lambda: end(start(place, lambda: aim(name, when, call)))
 
     for number in range(count):
         place = folder / f"random{number}"
-        moments = [draw.uniform(0, lasts * 1.05) for _ in range(draw.randint(1, 3))]
-        print(json.dumps({"moments": moments, **trial(place, [at(place, moment) for moment in moments])}), flush=True)
+        # At the fourth step the first checkpoint is on the disk. A second kill may come before the first step is done.
+        moments = [(draw.randint(4, 14), draw.uniform(0, each / 4))]
+        if draw.random() < 0.5:
+            moments.append((draw.randint(0, 3), draw.uniform(0, each / 4)))
+        found = trial(place, [at(place, *moment) for moment in moments])
+        print(json.dumps({"moments": moments, **found}), flush=True)
     aims = AIMS if count > 10 else [("write", "within"), ("sync", "before"), ("replace", "after")]
     for name, when in aims:
         place = folder / f"{name}-{when}"
