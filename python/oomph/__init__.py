@@ -9,6 +9,7 @@
     oomph.record()                       # record a part of this program
     oomph.plan("train.py", gpu="T4")     # will it fit, with no GPU
     oomph.fit(step)                      # a training step, in parts where it does not fit
+    oomph.checkpoint(model, optimizer)   # save now and then, go on where it was
 
 Importing it costs next to nothing: each part is loaded when it is first used, and no framework is imported for it.
 """
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from oomph._oomph import OomphError as OomphError
     from oomph._oomph import parse_size as parse_size
     from oomph.budget import budget as budget
+    from oomph.checkpoint import Checkpoint as Checkpoint
+    from oomph.checkpoint import checkpoint as checkpoint
     from oomph.explain import Explanation as Explanation
     from oomph.explain import explain as explain
     from oomph.fit import fit as fit
@@ -38,11 +41,13 @@ if TYPE_CHECKING:
 
 # Where each public name lives: its module, and its name there; None is the module itself.
 _HOMES: dict[str, tuple[str, str | None]] = {
+    "Checkpoint": ("oomph.checkpoint", "Checkpoint"),
     "Explanation": ("oomph.explain", "Explanation"),
     "OomphError": ("oomph._oomph", "OomphError"),
     "Plan": ("oomph.plan", "Plan"),
     "budget": ("oomph.budget", "budget"),
     "callbacks": ("oomph.callbacks", None),
+    "checkpoint": ("oomph.checkpoint", "checkpoint"),
     "explain": ("oomph.explain", "explain"),
     "fit": ("oomph.fit", "fit"),
     "free": ("oomph.free", "free"),

@@ -311,6 +311,52 @@ os._exit(1)";
     assert_eq!(seen(&output), shows(1, "none\n", &format!("\n{}{line}", verdict())));
 }
 
+/// The lines that oomph itself says.
+fn lines(error: &str) -> Vec<&str> {
+    error.lines().filter(|line| line.starts_with("oomph: ")).collect()
+}
+
+#[test]
+fn a_job_that_died_is_started_again_as_long_as_it_gets_further() {
+    let ground = Ground::new("resume");
+    // Killed at first; then it runs out of memory, until the setting that helps is there.
+    let script = "\
+resume = json.load(open(os.path.join(run, 'run.json')))['resume']
+conf = os.environ.get('PYTORCH_CUDA_ALLOC_CONF', 'none')
+print(resume['restarts'], resume['since_us'] > 10**15, conf, flush=True)
+def reached(begun, step):
+    with open(os.path.join(run, 'progress'), 'wb') as file:
+        file.write(begun.to_bytes(8, 'little') + step.to_bytes(8, 'little'))
+if resume['restarts'] == 0:
+    reached(0, 5)
+    os.kill(os.getpid(), 9)
+if conf == 'none':
+    reached(4, 7)
+    recording('main')
+    notes('main', exception=ran_out('CUDA out of memory.'))
+    os._exit(1)
+reached(6, 8)
+os._exit(3)";
+    let (code, out, error) = left(&ground, &["--resume", "3"], script);
+    let printed = "0 True none\n1 True none\n2 True large_segment_size_mb:12\n";
+    assert_eq!((code, out.as_str()), (Some(3), printed));
+    let killed = "killed by signal 9 (SIGKILL), with no sign that memory ran out";
+    let expected = [
+        format!("oomph: started again (1 of 3) after step 5: {killed}"),
+        "oomph: started again (2 of 3) after step 7, with large_segment_size_mb:12: it ran out of memory"
+            .to_owned(),
+    ];
+    assert_eq!(lines(&error), expected);
+    let (code, _, error) = left(&ground, &["--resume", "3"], "os.kill(os.getpid(), 9)");
+    let expected = [
+        format!("oomph: started again (1 of 3) before its first step: {killed}"),
+        format!(
+            "oomph: not started again before its first step: {killed}, and it got no further than before"
+        ),
+    ];
+    assert_eq!((code, lines(&error)), (Some(137), expected.iter().map(String::as_str).collect()));
+}
+
 #[test]
 fn a_process_that_goes_on_writes_its_recording_when_asked() {
     let ground = Ground::new("dump");

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::process::{Command, ExitStatus};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -81,6 +81,7 @@ enum Receiver {
 #[derive(Debug)]
 pub struct Signals {
     receiver: Arc<Mutex<Receiver>>,
+    was_asked_to_end: Arc<AtomicBool>,
     source: Option<SignalsInfo<WithOrigin>>,
 }
 
@@ -93,7 +94,16 @@ impl Signals {
         let source = SignalsInfo::<WithOrigin>::new(heard)?;
         // Where files may have no size (`ulimit -f 0`), writing one is an error, and not our end.
         signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-        Ok(Signals { receiver: Arc::new(Mutex::new(Receiver::Nobody)), source: Some(source) })
+        Ok(Signals {
+            receiver: Arc::new(Mutex::new(Receiver::Nobody)),
+            was_asked_to_end: Arc::new(AtomicBool::new(false)),
+            source: Some(source),
+        })
+    }
+
+    /// Whether somebody wanted us to end (^C, a scheduler): then nothing is started any more.
+    pub fn was_asked_to_end(&self) -> bool {
+        self.was_asked_to_end.load(Ordering::Relaxed)
     }
 
     /// Starts the child and waits for its end.
@@ -104,8 +114,12 @@ impl Signals {
         *locked(&self.receiver) = Receiver::Child(pid);
         if let Some(mut source) = self.source.take() {
             let receiver = Arc::clone(&self.receiver);
+            let was_asked_to_end = Arc::clone(&self.was_asked_to_end);
             thread::spawn(move || {
                 for origin in source.forever() {
+                    if ENDING.contains(&origin.signal) {
+                        was_asked_to_end.store(true, Ordering::Relaxed);
+                    }
                     let was_sent = matches!(origin.cause, Cause::Sent(_));
                     let has_it =
                         FATAL.contains(&origin.signal) && sentinel.was_sent_to_the_group(origin.signal);

@@ -49,6 +49,8 @@ keys! {
     ring: u64 = "ring", count;
     /// Whether to run once more with settings that help.
     retry: bool = "retry", yes;
+    /// How often to start again what died of memory or was killed.
+    resume: u64 = "resume", times;
     /// Whether to record at all.
     record: bool = "record", yes;
     /// The interpreter.
@@ -250,6 +252,11 @@ fn count(value: &Value) -> Result<u64, String> {
     Ok(count.filter(|count| *count > 0).ok_or("write a number of events")?)
 }
 
+fn times(value: &Value) -> Result<u64, String> {
+    let times = value.as_integer().and_then(|times| u64::try_from(times).ok());
+    Ok(times.filter(|times| *times > 0).ok_or("write how often, from 1 on")?)
+}
+
 fn share(value: &Value) -> Result<f64, String> {
     let share = value.as_float().filter(|share| *share > 0.0 && *share <= 1.0);
     Ok(share.ok_or("write a share of the card, such as 0.9")?)
@@ -275,7 +282,7 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let text = "[tool.oomph.run]\nset = [\"expandable_segments:True\"]\nlimit = \"15GiB\"\ngpu = \"T4\"\n\
-                    ring = 1000\nretry = true\nrecord = false\npython = \"/opt/python\"\npreallocate = false\n\
+                    ring = 1000\nretry = true\nresume = 3\nrecord = false\npython = \"/opt/python\"\npreallocate = false\n\
                     mem-fraction = 0.5\ngrowth = true\nasync-allocator = true\n";
         let expected = Configuration {
             set: vec!["expandable_segments:True".to_owned()],
@@ -283,6 +290,7 @@ mod tests {
             gpu: Some("T4".to_owned()),
             ring: Some(1000),
             retry: Some(true),
+            resume: Some(3),
             record: Some(false),
             python: Some("/opt/python".into()),
             preallocate: Some(false),
@@ -329,6 +337,7 @@ mod tests {
             limit: Some(Bytes::gib(1)),
             ring: Some(5),
             retry: Some(true),
+            resume: Some(3),
             record: Some(false),
             mem_fraction: Some(0.5),
             ..Configuration::default()
@@ -339,6 +348,7 @@ mod tests {
                 ("OOMPH_LIMIT", "1GiB"),
                 ("OOMPH_RING", "5"),
                 ("OOMPH_RETRY", "1"),
+                ("OOMPH_RESUME", "3"),
                 ("OOMPH_RECORD", "off"),
                 ("OOMPH_MEM_FRACTION", "0.5"),
                 ("OOMPH_GPU", ""),

@@ -31,10 +31,21 @@ pub struct Job {
     pub ring: u64,
     /// The card that is not there, where the program runs on one.
     pub phantom: Option<&'static Card>,
+    /// Which try this is, where the job may be started again from a checkpoint.
+    pub resume: Option<ResumeRequest>,
     /// What `oomph plan` needs of the process, where this is a plan or runs as one.
     pub plan: Option<PlanRequest>,
     /// What is done inside it to need less memory.
     pub measures: Option<Measures>,
+}
+
+/// What `--resume` needs of the process, under `resume` in run.json.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ResumeRequest {
+    /// How often the job was started again: 0 in the first try.
+    pub restarts: u64,
+    /// When the first try began, in microseconds since the epoch: what was saved before that is another job's.
+    pub since_us: u64,
 }
 
 /// What a plan needs of the process, under `plan` in run.json.

@@ -2,8 +2,9 @@
 //!
 //! In reading order: what the user configured, the program to start, the allocator settings to start it with, the job made
 //! of these, what it tells its processes (`protocol`), the recorder that is laid beside it (`hook`), its folder, the command
-//! that starts it; the child and its signals, how the host's memory fared (`pressure`), what is found when it has ended (`aftermath`); a recording asked
-//! for in between (`dump`); plans, which are runs on a phantom GPU; and `fit`, which searches by them.
+//! that starts it; the child and its signals, how the host's memory fared (`pressure`), what is found when it has ended
+//! (`aftermath`), whether it is started `again`; a recording asked for in between (`dump`); plans, which are runs on a
+//! phantom GPU; and `fit`, which searches by them.
 
 pub mod configuration;
 
@@ -32,6 +33,8 @@ pub mod child;
 pub mod pressure;
 
 pub mod aftermath;
+
+pub mod again;
 
 pub mod members;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use oomph_machine::run_folder;
 use serde::Serialize;
 
-use crate::job::{Job, PlanRequest};
+use crate::job::{Job, PlanRequest, ResumeRequest};
 use crate::measures::Measures;
 
 /// The process that started the run.
@@ -53,6 +53,8 @@ struct Request<'a> {
     /// The first PyTorch that knows each setting.
     since: BTreeMap<String, (u32, u32)>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    resume: Option<ResumeRequest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a PlanRequest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     measures: Option<&'a Measures>,
@@ -71,6 +73,7 @@ pub(crate) fn request(job: &Job) -> String {
         ring: job.ring,
         settings: job.settings.to_string(),
         since: since.map(|(key, version)| (key, (version.major, version.minor))).collect(),
+        resume: job.resume,
         plan: job.plan.as_ref(),
         measures: job.measures.as_ref(),
     };

@@ -14,6 +14,7 @@ from typing import Any
 
 from . import complaint, environment, exceptions, files, imports
 from .clock import Sparing
+from .progress import Progress
 from .recorder import Recorder
 from .stacks import RING
 
@@ -42,6 +43,8 @@ class Process:
         )
         self.measures: Any = self.make("measures", "Measures")
         self.plan_run: Any = self.make("plan", "PlanRun", self.end_of_plan, exceptions.frames)
+        resume = self.config.get("resume")
+        self.progress = Progress(folder, resume) if resume is not None else None
         self.name: str | None = None
         self.is_flushing = False
         self.sparing = Sparing()
@@ -170,6 +173,8 @@ class Process:
         self.recorder.forget()
 
     def at_step(self, step: int) -> None:
+        if self.progress is not None:
+            self.progress.at_step(step)
         if self.pid != getpid():
             return
         if self.plan_run is not None:
@@ -238,6 +243,10 @@ def begin(folder: str) -> None:
             **(process.measures.watched() if process.measures is not None else {}),
         },
     )
+    if process.progress is not None and process.progress.since is not None:
+        from . import resume
+
+        resume.watch(process.progress)
     process.take_signal()
     atexit.register(process.at_exit)
     os.register_at_fork(after_in_child=process.at_fork)

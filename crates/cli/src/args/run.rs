@@ -30,6 +30,10 @@ pub(crate) struct Run {
     #[arg(long, value_parser = BoolishValueParser::new(), num_args = 0..=1, require_equals = true,
         default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Memory")]
     pub(crate) retry: Option<bool>,
+    /// Start a job again, up to N times, that died of memory or was killed: from its last good checkpoint
+    #[arg(long, value_name = "N", conflicts_with_all = ["phantom", "no_record"], help_heading = "Memory",
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) resume: Option<u64>,
     /// Whether JAX takes most of the card at the start
     #[arg(long, value_parser = BoolishValueParser::new(), value_name = "BOOL", hide_possible_values = true,
         help_heading = "JAX and TensorFlow")]
@@ -69,6 +73,7 @@ impl Run {
             gpu: self.gpu.clone(),
             ring: self.ring,
             retry: self.retry,
+            resume: self.resume,
             record: self.no_record.then_some(false),
             python: self.python.clone(),
             preallocate: self.preallocate,

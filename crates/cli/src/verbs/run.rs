@@ -3,18 +3,20 @@
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use oomph_diagnose::results::run::{RunEnd, RunResult};
+use oomph_diagnose::results::run::RunResult;
+use oomph_launch::again::{Next, Tries, Wanted};
 use oomph_launch::child::{Ended, Outcome, Signals};
 use oomph_launch::configuration::{Configuration, ConfigurationError};
 use oomph_launch::folder::RunFolder;
-use oomph_launch::job::{Job, PlanRequest, RING};
+use oomph_launch::job::{Job, PlanRequest, RING, ResumeRequest};
 use oomph_launch::plan::{cards, phantom};
 use oomph_launch::pressure::Pressure;
 use oomph_launch::program::{Missing, Program};
 use oomph_launch::settings::{Settings, in_force};
 use oomph_launch::{aftermath, command};
-use oomph_machine::run_folder::{HOME, LAST};
+use oomph_machine::run_folder::{HOME, LAST, Progress};
 use oomph_report::text::run::Talk;
 use oomph_report::{json, text};
 use oomph_trace::cards::card_named;
@@ -72,7 +74,7 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
     let by_variables = Configuration::of_variables(variables).map_err(|error| Refusal::usage(&error))?;
     let configuration = args.configuration().over(by_variables.over(of_project()?));
     let had = in_force();
-    let job = job(args, &configuration, &had)?;
+    let mut job = job(args, &configuration, &had)?;
     let mut signals =
         Signals::listen().map_err(|error| Refusal(OURS, format!("cannot listen for signals: {error}")))?;
     if !configuration.record.unwrap_or(true) {
@@ -84,16 +86,44 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
         if job.limit.is_some() || job.card.is_some() {
             output::complain("oomph: running without the limit: it takes the recorder, which is off");
         }
+        if job.resume.is_some() {
+            output::complain("oomph: running without --resume: it takes the recorder, which is off");
+        }
         return Ok(once(&mut signals, &job, None, &had)?.ended);
     }
-    let (ended, result) = recorded(&mut signals, &job, &had, common)?;
-    match result.map(|result| result.end) {
-        Some(RunEnd::GpuDeath(death)) if configuration.retry.unwrap_or(false) => {
-            let settings = death.helping_settings();
-            retry(&mut signals, job, settings.as_deref(), ended, &had, common)
+    let mut tries = Tries::new(Wanted::of(configuration.retry, configuration.resume));
+    loop {
+        let (ended, found) = recorded(&mut signals, &job, &had, common)?;
+        let Some(Found { result, progress }) = found else { return Ok(ended) };
+        let next = if signals.was_asked_to_end() { Next::End } else { tries.next(&result, progress) };
+        if !again(next, &mut job, &had) {
+            return Ok(ended);
         }
-        _ => Ok(ended),
+        job.resume = job.resume.map(|resume| ResumeRequest { restarts: tries.restarts(), ..resume });
     }
+}
+
+/// Says what follows, and changes the job for it; whether it is started again. What was piped in is gone and cannot be
+/// given again.
+fn again(next: Next, job: &mut Job, had: &str) -> bool {
+    let (line, settings) = match next {
+        Next::End => return false,
+        Next::Refuse(line) => {
+            output::complain(&format!("oomph: {line}"));
+            return false;
+        }
+        Next::Again { line, settings } => (line, settings),
+    };
+    if output::is_piped_into() {
+        output::complain("oomph: not run again: its standard input was a pipe or a file, and is used up");
+        return false;
+    }
+    if let Some(fix) = settings {
+        let Ok(settings) = Settings::checked(&[fix], had) else { return false };
+        job.settings = job.settings.with(&settings);
+    }
+    output::complain(&format!("oomph: {line}"));
+    true
 }
 
 /// One run, about which nothing is said.
@@ -106,21 +136,27 @@ fn once(signals: &mut Signals, job: &Job, folder: Option<&RunFolder>, had: &str)
     signals.run(&mut command).map_err(|error| cannot_start(job, &error))
 }
 
+/// What a run left.
+struct Found {
+    result: RunResult,
+    /// How far it got, where that was noted.
+    progress: Option<Progress>,
+}
+
 /// One run, and what is found of it; `None` where it could not be recorded.
 fn recorded(
     signals: &mut Signals,
     job: &Job,
     had: &str,
     common: &Common,
-) -> Result<(Ended, Option<RunResult>), Refusal> {
+) -> Result<(Ended, Option<Found>), Refusal> {
     let folder = folder(job)?;
     let before = Pressure::read();
     let outcome = once(signals, job, folder.as_ref(), had)?;
-    let result = folder.map(|folder| aftermath::of_run(&folder, outcome, &before));
-    if let Some(result) = &result {
-        show(result, common)?;
-    }
-    Ok((outcome.ended, result))
+    let Some(folder) = folder else { return Ok((outcome.ended, None)) };
+    let result = aftermath::of_run(&folder, outcome, &before);
+    show(&result, common)?;
+    Ok((outcome.ended, Some(Found { result, progress: Progress::of_run(&folder.path) })))
 }
 
 /// Says what was found. Standard output is the script's own, so that goes to standard error, or to the file named.
@@ -146,29 +182,6 @@ fn show(result: &RunResult, common: &Common) -> Result<(), Refusal> {
             Ok(())
         }
     }
-}
-
-/// Runs once more with the settings that a replay showed to help. What was piped in is gone and cannot be given again.
-fn retry(
-    signals: &mut Signals,
-    mut job: Job,
-    settings: Option<&str>,
-    ended: Ended,
-    had: &str,
-    common: &Common,
-) -> Result<Ended, Refusal> {
-    let Some(fix) = settings else {
-        output::complain("oomph: not run again: no setting is known to help");
-        return Ok(ended);
-    };
-    if output::is_piped_into() {
-        output::complain("oomph: not run again: its standard input was a pipe or a file, and is used up");
-        return Ok(ended);
-    }
-    let Ok(settings) = Settings::checked(&[fix.to_owned()], had) else { return Ok(ended) };
-    job.settings = job.settings.with(&settings);
-    output::complain(&format!("oomph: running once more with {fix}"));
-    Ok(recorded(signals, &job, had, common)?.0)
 }
 
 /// What pyproject.toml asks for. One that cannot be read is not ours to judge, and does not keep the script from running.
@@ -201,9 +214,15 @@ fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refu
         card: card.filter(|_| phantom.is_none()),
         ring: configuration.ring.unwrap_or(RING),
         phantom,
+        resume: configuration.resume.map(|_| ResumeRequest { restarts: 0, since_us: now_us() }),
         plan: phantom.map(|_| PlanRequest { steps: None, to_the_end: true }),
         measures: None,
     })
+}
+
+fn now_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The run's folder. Where none can be made, the script runs all the same: unless that would be on the real card, although

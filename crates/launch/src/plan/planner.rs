@@ -282,6 +282,7 @@ pub(crate) fn job(
         limit: None,
         card: None,
         ring: RING,
+        resume: None,
         phantom: None,
         plan: Some(PlanRequest { steps, to_the_end: false }),
         measures: None,

@@ -7,17 +7,20 @@
 //! | `NAME.json` | the notes of a process: [`Notes`] |
 //! | `NAME.oom.pickle` | its recording of the moment it ran out of memory, where it went on afterwards |
 //! | `NAME.pickle` | its recording of its end |
+//! | `progress` | how far the job is, where it may be started again: [`Progress`] |
 //!
 //! A process is called `rank0`, `main`, or by its number.
 
 mod notes;
 mod contents;
+mod progress;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use contents::{last_run, only_recording, processes, run_in};
 pub use notes::{Notes, sidecar_of};
+pub use progress::Progress;
 
 /// The folder beside the user's files that holds all runs.
 pub const HOME: &str = ".oomph";
