@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use oomph_launch::fit::fitter::{self, Family, Request};
+use oomph_launch::fit::fitter;
+use oomph_launch::fit::request::{Family, Request};
 use oomph_launch::job::{Job, PlanRequest};
 use oomph_launch::members;
 use oomph_launch::plan::planner::RequestError;

@@ -3,12 +3,12 @@
 pub(crate) mod demo;
 pub(crate) mod dump;
 pub(crate) mod explain;
-pub(crate) mod fit;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod plan;
 pub(crate) mod replay;
 pub(crate) mod rule;
 pub(crate) mod run;
+pub(crate) mod fit;
 pub(crate) mod status;
 pub(crate) mod tune;

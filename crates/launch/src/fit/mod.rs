@@ -1,11 +1,15 @@
 //! `oomph fit`: the cheapest measures under which a script fits. In reading order: a point of the space of measures with
-//! its cost (`point`), the search over them (`search`), trials on the phantom GPU and the answer (`fitter`), and what is
-//! kept for the next time (`remembered`).
-
-pub mod fitter;
+//! its cost (`point`), what the user wants, the search over points, what is kept for the next time (`remembered`), runs of
+//! the program with measures, and the fitter that goes through all of it.
 
 mod point;
 
-mod remembered;
+pub mod request;
 
 mod search;
+
+mod remembered;
+
+mod runs;
+
+pub mod fitter;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use oomph_machine::trust;
 use serde::{Deserialize, Serialize};
 
-use super::fitter::Request;
 use super::point::{Point, Space};
+use super::request::Request;
 use crate::job::Job;
 
 /// The folder beside the runs.

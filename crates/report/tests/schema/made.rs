@@ -3,6 +3,7 @@
 use oomph_diagnose::classes::Class;
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::results::fit::{Combination, Exactness, FitResult, Measure};
 use oomph_diagnose::results::plan::{
     How, LibraryLine, PlanResult, PlannedAt, PlannedOption, PlannedPeaks, PlannedVary,
 };
@@ -31,6 +32,7 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         ("explain", explained),
         ("plan", json::document(plans.iter().map(json::plan))),
         ("plan", json::document(vec![json::plan(&plans[0])])),
+        ("fit", json::document(vec![json::fit(&fit())])),
         ("rule", json::printed(&all)),
         ("dump", json::printed(&json::dump(&["main.pickle".to_owned()]))),
     ];
@@ -48,6 +50,34 @@ fn run(end: RunEnd) -> RunResult {
         retries: 4,
     };
     RunResult { exit_code: 1, folder: ".oomph/run".into(), end, peaks: vec![peak], failures: 2 }
+}
+
+fn fit() -> FitResult {
+    let measure = Measure {
+        what: "checkpointing of 3 of 12 blocks".into(),
+        instruction: "torch.utils.checkpoint around the first 3 blocks".into(),
+        exact: Exactness::Bits,
+        costs: 87,
+    };
+    let held = Some(Bytes::gib(3));
+    let tried = [
+        Combination { measures: Vec::new(), peak_reserved: None, fits: false, step_us: None },
+        Combination { measures: vec![measure], peak_reserved: held, fits: true, step_us: Some(31_000) },
+    ];
+    let plan = plan();
+    FitResult {
+        script: "train".into(),
+        card: plan.card,
+        context: plan.context,
+        limit: Some(Bytes::gib(4)),
+        allowed: Bytes::gib(4),
+        peaks: plan.peaks,
+        tried: tried.to_vec(),
+        chosen: Some(1),
+        offered: vec!["micro-batches".into()],
+        caveats: Vec::new(),
+        why_not: None,
+    }
 }
 
 fn plan() -> PlanResult {
