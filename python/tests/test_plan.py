@@ -311,3 +311,29 @@ def test_the_package_is_found_without_a_variable(programs: Programs) -> None:
     done = subprocess.run(words, cwd=programs.folder, env=environment, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "fits on the T4 (14.57 GiB): 770.00 MiB at its peak")
     assert os.path.exists(programs.folder / ".oomph" / "last" / "main.pickle")
+
+
+def test_what_a_script_leaves_running_ends_with_the_plan(programs: Programs) -> None:
+    source = """
+        import os, subprocess, sys, torch
+        words = [sys.executable, "-c", "import time; time.sleep(600)"]
+        for session in (False, True):
+            print("left", subprocess.Popen(words, start_new_session=session).pid, flush=True)
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1 << 20, device="cuda"))])
+        while True:
+            optimizer.param_groups[0]["params"][0].sum().backward()
+            optimizer.step()
+        """
+    done = plan(programs, source, "--gpu", "T4", "--no-options")
+    assert done.code == 0, done
+    pids = [int(line.split()[1]) for line in done.stderr.splitlines() if line.startswith("left")]
+    assert len(pids) == 2
+    assert [pid for pid in pids if pathlib.Path(f"/proc/{pid}").exists() and not _is_zombie(pid)] == []
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether a process has ended, and only its parent has not asked."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
