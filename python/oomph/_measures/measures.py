@@ -40,10 +40,11 @@ class Measures:
 
         if self._asked.get("autocast"):
             autocast.around_models(torch, self.remarks)
-        optimizers.note(torch, self.found)
         form = self._asked.get("optimizer")
         if form:
             optimizers.take_form(torch, form, self.remarks)
+        # Sees what the program says, before another form is taken.
+        optimizers.note(torch, self.found)
         share = self._asked.get("checkpointing")
         models = Models(torch)
         models.at_first_call(lambda model: checkpointing.note(torch, model, self.found))
