@@ -18,10 +18,12 @@ pub fn is_out_of_memory<S: AsRef<str>>(classes: &[S], text: &str) -> bool {
 /// Whether an exception that a recorder noted reports it, or one that it was raised from.
 pub fn noted_out_of_memory(exception: &Exception) -> bool {
     let text = exception.text.as_deref().unwrap_or_default();
+    // Its indented lines quote the program, whose text may speak of such errors.
     let traceback = exception.traceback.as_deref().unwrap_or_default();
+    let said: Vec<&str> = traceback.lines().filter(|line| !line.starts_with(' ')).collect();
     exception.chain.iter().any(|link| is_out_of_memory(&link.classes, &link.text))
         || is_out_of_memory(exception.class.as_slice(), text)
-        || reports(traceback)
+        || reports(&said.join("\n"))
 }
 
 /// Whose messages say that a process was killed: an exception that quotes one is about another process. And what is
@@ -40,6 +42,23 @@ fn reports(text: &str) -> bool {
 mod tests {
     use super::*;
     use oomph_trace::sidecar::Link;
+
+    #[test]
+    fn a_line_of_the_program_that_speaks_of_the_error_is_not_one() {
+        let quoted = |line: &str, said: &str| Exception {
+            class: Some("ValueError".to_owned()),
+            text: Some("no such model".to_owned()),
+            traceback: Some(format!(
+                "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    {line}\n{said}\n"
+            )),
+            ..Exception::default()
+        };
+        let line =
+            "raise ValueError(name)  # else: RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB";
+        assert!(!noted_out_of_memory(&quoted(line, "ValueError: no such model")));
+        let said = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB";
+        assert!(noted_out_of_memory(&quoted("train()", said)));
+    }
 
     #[test]
     fn a_class_or_the_text_says_that_memory_ran_out() {
