@@ -38,7 +38,16 @@ pub(crate) fn is_of_package(file: &str) -> bool {
 /// The packages that are PyTorch.
 const PYTORCH: &[&str] = &["torch", "functorch", "torchgen", "triton"];
 const NATIVE: &[&str] = &[".cpp", ".cc", ".h", ".cu", ".so", ".c"];
-const RECORDER: &[&str] = &["/_oomph_recorder/", "/oomph/_recorder/", "/_oomph_plan/", "/oomph/_plan/"];
+const RECORDER: &[&str] = &[
+    "/_oomph_recorder/",
+    "/oomph/_recorder/",
+    "/_oomph_plan/",
+    "/oomph/_plan/",
+    "/_oomph_measures/",
+    "/oomph/_measures/",
+    "/oomph/_fit/",
+    "/oomph/_checkpoint/",
+];
 const LIBRARY: &[&str] =
     &["site-packages/", "dist-packages/", "/lib/python", "/torch/_", "/runpy.py", "/importlib/"];
 
@@ -95,6 +104,8 @@ mod tests {
             ("/usr/lib/python3/dist-packages/timm/layers/mlp.py".to_owned(), true),
             ("/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py".to_owned(), false),
             ("/venv/lib/python3.11/site-packages/oomph/_plan/shapes.py".to_owned(), false),
+            ("/home/u/.cache/oomph/hook-0.1.0-1a2b/_oomph_measures/checkpointing.py".to_owned(), false),
+            ("/venv/lib/python3.11/site-packages/oomph/_fit/call.py".to_owned(), false),
             ("/usr/lib/python3.11/contextlib.py".to_owned(), false),
             ("torch/_tensor.py".to_owned(), false),
             ("<string>".to_owned(), false),

@@ -84,7 +84,12 @@ mod tests {
     #[test]
     fn the_recorder_and_its_entrance_are_embedded() {
         let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
-        for needed in ["sitecustomize.py", "_oomph_recorder/__init__.py", "_oomph_plan/__init__.py"] {
+        for needed in [
+            "sitecustomize.py",
+            "_oomph_recorder/__init__.py",
+            "_oomph_plan/__init__.py",
+            "_oomph_measures/__init__.py",
+        ] {
             assert!(names.contains(&needed), "{needed} is not among {names:?}");
         }
     }
