@@ -507,3 +507,13 @@ for step in range(2):
     assert ended.code == 0, ended.stderr
     step = ["backward", "backward_end", "optimizer", "optimizer_end", "step"]
     assert kinds(ended.recording()["oomph"]) == ["step", *step, *step]
+
+
+def test_a_path_that_is_not_text_costs_the_events_alone(programs: Programs) -> None:
+    script = programs.write('import torch\nkept = [torch.ones(1 << 28, device="cuda") for _ in range(40)]\n', "tr\udcfe.py")
+    done = programs.end(programs.start([programs.oomph, "run", "--python", sys.executable, script.name]))
+    assert done.code == 1
+    assert "oomph: the allocator's events cannot be read (" in done.stderr
+    assert done.names() == ["main.pickle"]
+    # The verdict is that of the words.
+    assert "Tried to allocate" in done.stderr and "\nout of memory" in done.stderr, done.stderr

@@ -236,7 +236,11 @@ class Recorder:
         """The allocator's snapshot, and beside it what a snapshot lacks. Failures from before `since` are left out."""
         snapshot: dict[str, Any] = {"segments": [], "device_traces": []}
         if self.is_recording:
-            snapshot = dict(self._cuda.snapshot())
+            try:
+                snapshot = dict(self._cuda.snapshot())
+            except Exception as error:
+                # PyTorch cannot name a file whose path is not UTF-8. All else is told.
+                complaint.once("the allocator's events cannot be read", error)
         sidecar = self.sidecar(why, name, run)
         if since:
             sidecar["ooms"] = [oom for oom in self.ooms if oom["time_us"] >= since]
