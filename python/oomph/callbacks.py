@@ -13,11 +13,12 @@ A class is made when it is first asked for, so that no framework is imported for
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from oomph._frameworks import framework
 
 _GIB = 1 << 30
 
@@ -156,16 +157,7 @@ _CLASSES: dict[str, Callable[[], type]] = {
 
 
 def _framework(wanted: str, names: tuple[str, ...]) -> Any:
-    """The first of these modules that is installed, those first that the program has imported."""
-    for name in sorted(names, key=lambda name: name not in sys.modules):
-        try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            # The framework is there, but something that it imports is missing.
-            if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
-                raise
-    package = names[0].partition(".")[0]
-    raise ImportError(f"oomph.callbacks.{wanted} needs {package}, which is not installed: pip install {package}")
+    return framework(f"oomph.callbacks.{wanted}", names)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,10 +6,12 @@ mod plan;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use oomph_engine::recording::Known;
 use oomph_engine::torch::profile::Version;
+use oomph_launch::plan::subject::Subject;
 use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
@@ -202,6 +204,26 @@ pub(crate) struct Script {
 }
 
 impl Script {
+    /// The script as it is tried without a GPU; of runs that take longer than so many seconds the rest is not seen.
+    pub(crate) fn subject(
+        &self,
+        python: &Option<PathBuf>,
+        settings: &[String],
+        steps: Option<u64>,
+        timeout: u64,
+    ) -> Subject {
+        let (target, args) = self.target();
+        Subject {
+            target,
+            args: args.to_vec(),
+            python: python.clone(),
+            settings: settings.to_vec(),
+            library: None,
+            steps,
+            longest: Duration::from_secs(timeout),
+        }
+    }
+
     /// What to run, and its arguments.
     pub(crate) fn target(&self) -> (Target, &[OsString]) {
         match (&self.module, &self.code, self.command.as_slice()) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use oomph_launch::plan::planner::{self, Cards, Changes, LONGEST, Request};
+use oomph_launch::plan::subject::Subject;
 use oomph_launch::plan::trial::Prints;
 use oomph_launch::program::Target;
 use oomph_machine::cores;
@@ -32,15 +33,17 @@ pub(crate) fn plan(
         [] => (Target::Word(OsString::new()), &[][..]),
     };
     let request = Request {
-        target,
-        args: args.to_vec(),
-        python: Some(python),
-        settings: Vec::new(),
-        library: Some(library),
+        subject: Subject {
+            target,
+            args: args.to_vec(),
+            python: Some(python),
+            settings: Vec::new(),
+            library: Some(library),
+            steps: None,
+            longest: Duration::from_secs(LONGEST),
+        },
         cards: Cards::Named(vec![gpu]),
         limit: None,
-        steps: None,
-        longest: Duration::from_secs(LONGEST),
         changes: if changes { Changes::IfNeeded } else { Changes::Never },
         vary: None,
         prints: Prints::ToFile,

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .failures import is_failure, make_room, steadily
+from .failures import is_failure, make_room, once, steadily
 
 
 def install() -> None:
@@ -55,10 +55,4 @@ def _clip(clip_grads: Any) -> Any:
 
 
 def _clip_one(clip_grads: Any, parameter: Any, max_norm: float, total_norm: Any) -> None:
-    version = parameter.grad._version
-
-    def once() -> None:
-        if parameter.grad._version == version:
-            clip_grads([parameter], max_norm, total_norm, False)
-
-    steadily(once)
+    once(parameter.grad, lambda: clip_grads([parameter], max_norm, total_norm, False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -46,6 +46,12 @@ def steadily(operation: Callable[[], _Value]) -> _Value:
         make_room(failure)
         del failure
     return operation()
+
+
+def once(tensor: Any, operation: Callable[[], object]) -> None:
+    """Runs what changes a tensor in place, once, also if memory runs out: the version tells whether it was done."""
+    version = tensor._version
+    steadily(lambda: operation() if tensor._version == version else None)
 
 
 def noted(error: BaseException, note: str) -> BaseException:

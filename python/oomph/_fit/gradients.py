@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .failures import is_failure, make_room, steadily
+from .failures import once, steadily
 
 
 class Gradients:
@@ -107,16 +107,5 @@ def _on_host(gradient: Any) -> Any:
 
 
 def _add(before: Any, new: Any) -> None:
-    """Adds once, also where memory runs out: the version tells whether it was done."""
-    version = before._version
     with torch.no_grad():
-        try:
-            before.add_(new)
-            return
-        except Exception as error:
-            if not is_failure(error):
-                raise
-            failure = error
-        make_room(failure)
-        if before._version == version:
-            before.add_(new)
+        once(before, lambda: before.add_(new))

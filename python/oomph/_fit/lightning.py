@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
+from oomph._frameworks import framework
 from oomph.fit import Fit
 
 
@@ -30,14 +29,7 @@ def callback(**options: Any) -> Any:
 
 
 def _lightning() -> Any:
-    names = ("lightning.pytorch", "pytorch_lightning")
-    for name in sorted(names, key=lambda name: name not in sys.modules):
-        try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
-                raise
-    raise ImportError("oomph.fit.lightning needs lightning, which is not installed: pip install lightning")
+    return framework("oomph.fit.lightning", ("lightning.pytorch", "pytorch_lightning"))
 
 
 class _Steps:

@@ -1,20 +1,18 @@
 //! `oomph fit`.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Result;
 use oomph_launch::fit::fitter;
 use oomph_launch::fit::request::{Family, Request};
 use oomph_launch::job::{Job, PlanRequest};
 use oomph_launch::members;
-use oomph_launch::plan::planner::RequestError;
 use oomph_machine::status;
 use oomph_report::{json, text};
-use oomph_trace::cards::{UnknownCard, card_named};
+use oomph_trace::cards::card_named;
 
-use super::run;
-use crate::args::{Common, Fit, UsageError, Without};
+use super::{plan, run};
+use crate::args::{Common, Fit, Without};
 use crate::output;
 
 /// It fits.
@@ -29,11 +27,7 @@ const PHANTOM: &str = "H200";
 pub(crate) fn run(args: &Fit, common: &Common) -> Result<ExitCode> {
     let say = |line: &str| output::remark(common, &format!("oomph: {line}"));
     let listening = members::end_with_us()?;
-    let fit = fitter::fit(&request(args), &say).map_err(|error| {
-        let usage = error.downcast_ref::<RequestError>().map(ToString::to_string);
-        let usage = usage.or_else(|| error.downcast_ref::<UnknownCard>().map(ToString::to_string));
-        usage.map_or(error, |line| UsageError(line).into())
-    })?;
+    let fit = fitter::fit(&request(args), &say).map_err(plan::usage)?;
     // The script's own signals are passed on to it.
     drop(listening);
     let result = &fit.result;
@@ -78,18 +72,11 @@ fn family(without: &Without) -> Family {
 }
 
 fn request(args: &Fit) -> Request {
-    let (target, rest) = args.script.target();
     Request {
-        target,
-        args: rest.to_vec(),
-        python: args.python.clone(),
-        settings: args.settings.clone(),
-        library: None,
+        subject: args.script.subject(&args.python, &args.settings, args.steps, args.timeout),
         gpu: args.gpu.clone(),
         limit: args.limit,
         flags: args.vary.clone().zip(args.accumulate.clone()),
-        steps: args.steps,
-        longest: Duration::from_secs(args.timeout),
         without: args.without.iter().map(family).collect(),
         again: args.again,
         has_gpu: !args.phantom && !args.estimate && status::has_gpu(),

@@ -1,14 +1,15 @@
 //! `oomph plan`.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Result;
 use oomph_diagnose::results::plan::PlanResult;
 use oomph_launch::members;
 use oomph_launch::plan::planner::{self, Cards, Changes, Request, RequestError};
+use oomph_launch::plan::subject::SubjectError;
 use oomph_launch::plan::trial::Prints;
 use oomph_report::{html, json, text};
+use oomph_trace::cards::UnknownCard;
 
 use crate::args::{Common, Plan, UsageError};
 use crate::output;
@@ -23,10 +24,7 @@ const UNKNOWN: u8 = 3;
 pub(crate) fn run(args: &Plan, common: &Common) -> Result<ExitCode> {
     let say = |line: &str| output::remark(common, &format!("oomph: {line}"));
     let _listening = members::end_with_us()?;
-    let plan = planner::plan(&request(args, common), &say).map_err(|error| {
-        let usage = error.downcast_ref::<RequestError>().map(|error| UsageError(error.to_string()));
-        usage.map_or(error, Into::into)
-    })?;
+    let plan = planner::plan(&request(args, common), &say).map_err(usage)?;
     if let (Some(page), Some(result)) = (&args.html, plan.results.first()) {
         output::write_file(page, &html::plan(result, plan.curves.as_ref()), common.force)?;
     }
@@ -40,22 +38,26 @@ pub(crate) fn run(args: &Plan, common: &Common) -> Result<ExitCode> {
     Ok(ExitCode::from(code(&plan.results, plan.is_table)))
 }
 
+/// An error as one of usage, where the command line is to blame.
+pub(super) fn usage(error: anyhow::Error) -> anyhow::Error {
+    let asked = error.downcast_ref::<RequestError>().map(ToString::to_string);
+    let script = || error.downcast_ref::<SubjectError>().map(ToString::to_string);
+    let card = || error.downcast_ref::<UnknownCard>().map(ToString::to_string);
+    match asked.or_else(script).or_else(card) {
+        Some(line) => UsageError(line).into(),
+        None => error,
+    }
+}
+
 fn request(args: &Plan, common: &Common) -> Request {
-    let (target, rest) = args.script.target();
     Request {
-        target,
-        args: rest.to_vec(),
-        python: args.python.clone(),
-        settings: args.settings.clone(),
-        library: None,
+        subject: args.script.subject(&args.python, &args.settings, args.steps, args.timeout),
         cards: match args.memory {
             Some(memory) => Cards::Memory(memory, args.capability),
             None if args.gpu.is_empty() => Cards::All,
             None => Cards::Named(args.gpu.clone()),
         },
         limit: args.limit,
-        steps: args.steps,
-        longest: Duration::from_secs(args.timeout),
         changes: match (args.options, args.no_options) {
             (true, _) => Changes::Always,
             (false, true) => Changes::Never,

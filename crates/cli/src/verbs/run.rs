@@ -40,22 +40,23 @@ impl Refusal {
 }
 
 pub(crate) fn run(args: &Run, common: &Common) -> ExitCode {
-    match start(args, common) {
-        Ok(ended) => ExitCode::from(ended.exit_code()),
-        Err(Refusal(code, line)) => {
-            output::complain(&format!("oomph: {line}"));
-            ExitCode::from(code)
-        }
-    }
+    code(start(args, common))
 }
 
 /// Runs a job that is made already, and says what is found of it.
 pub(crate) fn of_job(job: &Job, common: &Common) -> ExitCode {
-    let listening = Signals::listen()
-        .map_err(|error| Refusal(OURS, format!("cannot listen for signals: {error}")))
-        .and_then(|mut signals| recorded(&mut signals, job, &in_force(), common));
-    match listening {
-        Ok((ended, _)) => ExitCode::from(ended.exit_code()),
+    let ended = listen().and_then(|mut signals| recorded(&mut signals, job, &in_force(), common));
+    code(ended.map(|(ended, _)| ended))
+}
+
+fn listen() -> Result<Signals, Refusal> {
+    Signals::listen().map_err(|error| Refusal(OURS, format!("cannot listen for signals: {error}")))
+}
+
+/// The exit code: the child's own, or why there is none, which is said.
+fn code(ended: Result<Ended, Refusal>) -> ExitCode {
+    match ended {
+        Ok(ended) => ExitCode::from(ended.exit_code()),
         Err(Refusal(code, line)) => {
             output::complain(&format!("oomph: {line}"));
             ExitCode::from(code)
@@ -75,8 +76,7 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
     let configuration = args.configuration().over(by_variables.over(of_project()?));
     let had = in_force();
     let mut job = job(args, &configuration, &had)?;
-    let mut signals =
-        Signals::listen().map_err(|error| Refusal(OURS, format!("cannot listen for signals: {error}")))?;
+    let mut signals = listen()?;
     if !configuration.record.unwrap_or(true) {
         if job.phantom.is_some() {
             let line =

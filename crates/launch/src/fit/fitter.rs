@@ -55,7 +55,7 @@ pub fn fit(request: &Request, say: &(dyn Fn(&str) + Sync)) -> Result<Fit> {
     let found = match remembered {
         Some(remembered) => {
             result.caveats.push("found by an earlier search; --again searches again".to_owned());
-            runs.recalled(&mut result, remembered)
+            Some(runs.recalled(&mut result, remembered))
         }
         None => runs.searched(&mut result, &place)?,
     };
@@ -131,13 +131,13 @@ impl Runs<'_> {
     }
 
     /// What was found the last time.
-    fn recalled(&self, result: &mut FitResult, kept: Remembered) -> Option<Found> {
+    fn recalled(&self, result: &mut FitResult, kept: Remembered) -> Found {
         let [requested, allocated, reserved] = kept.peaks.map(Bytes);
         result.peaks = Some(PlannedPeaks { requested, allocated, reserved });
         result.offered = kept.offered;
         result.caveats.extend(kept.caveats);
         let tried = kept.trials.into_iter().map(|trial| Tried::recalled(&kept.space, trial)).collect();
-        Some(Found { space: kept.space, best: kept.best, rivals: kept.rivals, tried })
+        Found { space: kept.space, best: kept.best, rivals: kept.rivals, tried }
     }
 
     fn search(&self, mut space: Space, base: &Trial) -> Result<Found> {
@@ -163,7 +163,7 @@ impl Runs<'_> {
                 rivals.extend(self.cheapest(&smaller, &space, &mut trials)?);
             }
         }
-        rivals.sort_unstable_by_key(|point| space.costs(*point));
+        rivals.sort_unstable_by_key(|point| (space.costs(*point), point.blocks, point.parts, point.form));
         rivals.dedup();
         for point in &rivals {
             if let Some((tried, _)) = trials.get_mut(point) {

@@ -66,7 +66,7 @@ impl Place {
             job.settings,
             request.flags,
             request.without,
-            request.steps,
+            request.subject.steps,
         );
         let mut name = DefaultHasher::new();
         question.hash(&mut name);

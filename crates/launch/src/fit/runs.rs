@@ -19,9 +19,8 @@ use super::search::Outcome;
 use crate::folder::RunFolder;
 use crate::job::Job;
 use crate::measures::Measures;
-use crate::plan::planner::{self, RequestError};
+use crate::plan::answer;
 use crate::plan::trial::{Prints, Stage, Trial};
-use crate::plan::{answer, phantom};
 use crate::settings;
 
 /// A cache that is given back once, as a job starts, costs nothing; one that is given back again and again does.
@@ -79,14 +78,8 @@ impl Runs<'_> {
         card: &'a Card,
         say: &'a (dyn Fn(&str) + Sync),
     ) -> Result<Runs<'a>> {
-        let Request { target, args, python, settings, steps, .. } = request;
-        let job = planner::job(target, args, python.as_deref(), settings, *steps)?;
-        let job = Job { measures: Some(Measures::default()), ..job };
-        let folder = std::env::current_dir()
-            .and_then(|here| RunFolder::create(&here, &job))
-            .context("cannot write .oomph/ here, where the trials' recordings go")?;
-        let library = phantom::find(request.library.as_deref(), &folder.hook).map_err(RequestError::from)?;
-        let stage = Stage { library, longest: request.longest };
+        let job = Job { measures: Some(Measures::default()), ..request.subject.job()? };
+        let (folder, stage) = request.subject.set_up(&job, "the trials'")?;
         let allowed = answer::allowed(card, request.limit);
         Ok(Runs { request, card, say, job, folder, stage, allowed })
     }

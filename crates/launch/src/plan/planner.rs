@@ -1,10 +1,8 @@
 //! The planner: from a script and the cards in question to an answer for each.
 
-use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use oomph_diagnose::class_curves::ClassCurves;
@@ -14,42 +12,26 @@ use oomph_trace::cards::{Card, UnknownCard, card_named};
 
 use super::cards::{Group, exact_groups, table_groups, with_memory};
 use super::options::{self, CHANGES, Change};
-use super::phantom::{self, NoPhantom};
+use super::subject::{Subject, SubjectError};
 use super::trial::{Prints, Stage, Trial};
 use super::{answer, vary};
 use crate::folder::RunFolder;
-use crate::job::{Job, PlanRequest};
-use crate::program::{Missing, Program, Target};
-use crate::settings::{self, Settings};
+use crate::job::Job;
 
 /// How long one run may take where nothing else is said, in seconds.
 pub const LONGEST: u64 = 300;
-/// Events that are kept: those of some steps of a large model.
-const RING: u64 = 2_000_000;
 /// Columns of the picture.
 const COLUMNS: usize = 600;
 
 /// A question: will this program fit?
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The program.
-    pub target: Target,
-    /// Its arguments.
-    pub args: Vec<OsString>,
-    /// The interpreter, where the user insists on one.
-    pub python: Option<PathBuf>,
-    /// PyTorch's allocator settings.
-    pub settings: Vec<String>,
-    /// The phantom's library, where the caller's own package has one.
-    pub library: Option<PathBuf>,
+    /// The script.
+    pub subject: Subject,
     /// The cards in question.
     pub cards: Cards,
     /// What PyTorch may hold, where that is less than the card has.
     pub limit: Option<Bytes>,
-    /// Optimizer steps to run; `None`: until the peak stands still.
-    pub steps: Option<u64>,
-    /// How long one run may take.
-    pub longest: Duration,
     /// Whether changes are tried that would make it fit.
     pub changes: Changes,
     /// A flag of the script whose largest fitting value is searched.
@@ -86,18 +68,9 @@ pub enum RequestError {
     /// No such card. A plan is given another size with `--memory`.
     #[error("{}", .0.to_string().replace("--limit", "--memory"))]
     Card(#[from] UnknownCard),
-    /// No such program.
+    /// The script cannot be tried.
     #[error(transparent)]
-    Program(#[from] Missing),
-    /// No such script.
-    #[error("{0}: not found")]
-    Script(String),
-    /// PyTorch would refuse the settings.
-    #[error(transparent)]
-    Settings(#[from] oomph_engine::torch::options::OptionError),
-    /// There is nothing to run it on.
-    #[error(transparent)]
-    Phantom(#[from] NoPhantom),
+    Subject(#[from] SubjectError),
 }
 
 /// The answers.
@@ -163,13 +136,9 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn new<'a>(request: &'a Request, say: &'a (dyn Fn(&str) + Sync)) -> Result<Planner<'a>> {
-        let Request { target, args, python, settings, steps, .. } = request;
-        let job = job(target, args, python.as_deref(), settings, *steps)?;
-        let folder = std::env::current_dir()
-            .and_then(|here| RunFolder::create(&here, &job))
-            .context("cannot write .oomph/ here, where the plan's recordings go")?;
-        let library = phantom::find(request.library.as_deref(), &folder.hook).map_err(RequestError::from)?;
-        Ok(Planner { request, say, job, folder, stage: Stage { library, longest: request.longest } })
+        let job = request.subject.job().map_err(RequestError::from)?;
+        let (folder, stage) = request.subject.set_up(&job, "the plan's")?;
+        Ok(Planner { request, say, job, folder, stage })
     }
 
     /// One run for each group, on all cores. The first one's recording is the plan's, and what it prints is shown.
@@ -259,33 +228,4 @@ impl Planner<'_> {
 
 fn joined<T>(run: thread::ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
     run.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-}
-
-/// The script as a plan runs it.
-pub(crate) fn job(
-    target: &Target,
-    args: &[OsString],
-    python: Option<&Path>,
-    asked: &[String],
-    steps: Option<u64>,
-) -> Result<Job, RequestError> {
-    let program = Program::find(target, args, python)?;
-    let first = program.args.first().map(PathBuf::from);
-    let missing =
-        first.filter(|word| word.extension().is_some_and(|suffix| suffix == "py") && !word.exists());
-    if let Some(script) = missing {
-        return Err(RequestError::Script(script.display().to_string()));
-    }
-    Ok(Job {
-        settings: Settings::checked(asked, &settings::in_force())?,
-        frameworks: Vec::new(),
-        limit: None,
-        card: None,
-        ring: RING,
-        resume: None,
-        phantom: None,
-        plan: Some(PlanRequest { steps, to_the_end: false }),
-        measures: None,
-        program,
-    })
 }
