@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import json
 import os
 import pathlib
 import pickle
 import shutil
+import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,6 +29,18 @@ ATTACKER = 54321
 # One for each process that runs tests: a user has one folder among the temporary files.
 VICTIM = 54322 + int("0" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw"))
 MEMORY = 600 << 20
+# Runs a command as a user and writes its exit code and the most memory that it used. A process of its own: the system
+# counts what the process that starts a command uses as used by the command, and the process of the tests is large.
+MEASURED = """
+import json, os, resource, subprocess, sys
+user, environment, usage, *command = sys.argv[1:]
+os.setgroups([])
+os.setgid(int(user))
+os.setuid(int(user))
+code = subprocess.call(command, env=json.loads(environment))
+memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+os.write(int(usage), json.dumps([code, memory]).encode())
+"""
 
 
 @dataclasses.dataclass
@@ -90,30 +103,23 @@ class Scene:
 
     def run(self, *words: str, directory: str = "") -> Done:
         """The victim runs oomph there, for at most a minute."""
-
-        def become() -> None:
-            os.setgroups([])
-            os.setgid(self.victim)
-            os.setuid(self.victim)
-
         environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **self.environment}
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as usage:
             process = subprocess.Popen(
-                [self.oomph, *words], cwd=self.folder / directory, env=environment, stdin=subprocess.DEVNULL,
-                stdout=out, stderr=err, preexec_fn=become,
+                [PYTHON, "-ISc", MEASURED, str(self.victim), json.dumps(environment), str(usage.fileno()), self.oomph, *words],
+                cwd=self.folder / directory, env={}, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                pass_fds=[usage.fileno()], start_new_session=True,
             )  # fmt: skip
-            end = time.monotonic() + 60
-            found, status, usage = 0, 0, None
-            while not found and time.monotonic() < end:
-                found, status, usage = os.wait4(process.pid, os.WNOHANG)
-                time.sleep(0.005)
-            if usage is None or not found:
-                process.kill()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
                 pytest.fail(f"{words} does not end")
-            process.returncode = os.waitstatus_to_exitcode(status)
-            out.seek(0)
-            err.seek(0)
-            return Done(process.returncode, out.read(), err.read(), usage.ru_maxrss << 10)
+            for file in (out, err, usage):
+                file.seek(0)
+            returncode, memory = json.loads(usage.read())
+            return Done(returncode, out.read(), err.read(), memory)
 
     def runs_script(self, *options: str, directory: str = "") -> None:
         """`oomph run` runs the victim's script as it is."""
