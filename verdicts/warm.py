@@ -2,7 +2,7 @@
 
     with warm.python(PYTHON, PHANTOM) as python: subprocess.run([..., python, "script.py", "an argument"])
 
-What is given is a program that stands in for the interpreter. It hands its words, folder, environment and open files to
+What is given is a program that stands in for the interpreter: for a script, a module (-m) or a text (-c). It hands its words, folder, environment and open files to
 the one that waits, which forks; it ends as the fork does. The fork begins as an interpreter does: with the recorder, if
 `oomph run` is what started it.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import array
 import contextlib
 import json
+import multiprocessing.process
 import os
 import pathlib
 import socket
@@ -42,17 +43,17 @@ sys.exit(code)
 
 
 @contextlib.contextmanager
-def python(interpreter: str, phantom: str) -> Iterator[str]:
-    """The path of a program that runs scripts as `interpreter` does, on the phantom GPU."""
+def python(interpreter: str, phantom: str | None) -> Iterator[str]:
+    """The path of a program that runs scripts as `interpreter` does, on the phantom GPU, or with none."""
     with tempfile.TemporaryDirectory() as folder:
         address = os.path.join(folder, "socket")
         stand_in = pathlib.Path(folder, "python")
         stand_in.write_text(STAND_IN.format(python=interpreter, address=address))
         stand_in.chmod(0o755)
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("OOMPH", "PYTORCH"))}
-        server = subprocess.Popen(
-            [interpreter, "-c", _SERVER, address], env={**environment, "LD_PRELOAD": phantom}, stdout=subprocess.PIPE
-        )
+        if phantom is not None:
+            environment["LD_PRELOAD"] = phantom
+        server = subprocess.Popen([interpreter, "-c", _SERVER, address], env=environment, stdout=subprocess.PIPE)
         try:
             assert server.stdout is not None
             if server.stdout.readline() != b"ready\n":
@@ -75,28 +76,34 @@ def _receive(client: socket.socket) -> tuple[list[str], str, dict[str, str], int
     return words, folder, environment, parent, list(files)
 
 
-def _become(words: list[str], folder: str, environment: dict[str, str], parent: int, files: list[int]) -> str:
-    """Makes this fork what the interpreter would be with these words; its script is given."""
+def _become(words: list[str], folder: str, environment: dict[str, str], parent: int, files: list[int]) -> list[str]:
+    """Makes this fork what the interpreter would be with these words, which are given."""
     for place, file in enumerate(files):
         os.dup2(file, place)
         os.close(file)
     os.chdir(folder)
+    # Where processes that are spawned look for the script; known from when the module was imported.
+    multiprocessing.process.ORIGINAL_DIR = folder
     os.environ.clear()
     os.environ.update(environment)
     if environment.get("OOMPH_PARENT") == str(parent):
         os.environ["OOMPH_PARENT"] = str(os.getppid())
-    sys.argv = words
     sys.orig_argv = [sys.executable, *words]
-    sys.path[0] = os.path.dirname(os.path.abspath(words[0]))
+    if words[0] in ("-c", "-m"):
+        sys.argv = [words[0], *words[2:]]
+        sys.path[0] = "" if words[0] == "-c" else os.getcwd()
+    else:
+        sys.argv = words
+        sys.path[0] = os.path.dirname(os.path.abspath(words[0]))
     if os.environ.get("OOMPH_RUN"):
         from oomph._recorder import start
 
         start()
-    return words[0]
+    return words
 
 
-def serve(address: str) -> str:
-    """Waits for programs. Comes back in each fork, with the script it has to run; never in the process that waits."""
+def serve(address: str) -> list[str]:
+    """Waits for programs. Comes back in each fork, with the words of its command; never in the process that waits."""
     # The second is what the first optimizer of a program imports.
     import torch
     import torch._dynamo
@@ -135,13 +142,20 @@ import sys
 sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
 import warm
 code = '''
-path = warm.serve(sys.argv[1])
-main = type(sys)("__main__")
-main.__file__ = path
-sys.modules["__main__"] = main
-with open(path, "rb") as file:
-    text = file.read()
-exec(compile(text, path, "exec"), main.__dict__)
+path, *more = warm.serve(sys.argv[1])
+if path == "-m":
+    import runpy
+    runpy.run_module(more[0], run_name="__main__", alter_sys=True)
+else:
+    main = type(sys)("__main__")
+    sys.modules["__main__"] = main
+    if path == "-c":
+        text, path = more[0], "<string>"
+    else:
+        main.__file__ = path
+        with open(path, "rb") as file:
+            text = file.read()
+    exec(compile(text, path, "exec"), main.__dict__)
 '''
 sys.path.pop(0)
 exec(compile(code, "<frozen runpy>", "exec"), dict(sys=sys, warm=warm))

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import html
-import re
 import sys
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from oomph import _peak
-from oomph._errors import is_out_of_memory
+from oomph._cell import MEASURE
 from oomph._oomph import format_size
-from oomph._recorder.cells import Quotes, name_of
-from oomph._recorder.clock import now
 
 if TYPE_CHECKING:
     from oomph.notebook import Notebook
@@ -25,9 +18,6 @@ _HELP = """\
 %oomph status    who holds this machine's memory, GPU and host
 %%oomph          on a cell's first line: run it, then show its peak and lines
 """
-_NO_RECORD: dict[str, Any] = {"segments": [], "device_traces": []}
-# Lines that are shown of a cell.
-_LINES = 8
 
 
 class Magic:
@@ -38,11 +28,15 @@ class Magic:
 
     def run(self, line: str, cell: str | None = None) -> Any:
         """`%oomph` explains, frees and tells; `%oomph help` lists what it can."""
-        __tracebackhide__ = True
-        verbs = {"": self._now, "explain": self._explain, "free": self._free, "status": self._status, "help": self._help}
+        verbs = {
+            "": self._now, "explain": self._explain, "free": self._free, "status": self._status, "help": self._help,
+            MEASURE: self._notebook.measure_cell,
+        }  # fmt: skip
         word = line.strip()
         if cell is not None and not word:
-            return self._cell(cell)
+            # The notebook changes a typed `%%oomph` before it comes here; this one was called by name.
+            self._notebook.shell.run_cell(f"%oomph {MEASURE}\n{cell}")
+            return None
         if cell is None and word in verbs:
             return verbs[word]()
         from IPython.core.error import UsageError
@@ -76,96 +70,6 @@ class Magic:
 
     def _help(self) -> None:
         print(_HELP, end="")
-
-    def _cell(self, cell: str) -> Any:
-        """Runs the cell as if it stood alone: its last value is the result, its error is the cell's."""
-        __tracebackhide__ = True
-        torch = sys.modules.get("torch")
-        if torch is None:
-            value = self._run(cell)
-            print("oomph: torch was not imported before this cell, so it was not recorded", file=sys.stderr)
-            return value
-        with _peak.recording(torch), self._notebook.every_stack():
-            before = _counters(torch)
-            start = now()
-            try:
-                value = self._run(cell)
-            except Exception as error:
-                if is_out_of_memory(error):
-                    self._notebook.note_failure(error)
-                raise
-            after = _counters(torch, reset=False)
-            record = torch.cuda.memory._snapshot() if _peak.is_recording(torch) else _NO_RECORD
-        if not after:
-            print("oomph: there is no GPU that torch can use; the cell ran without one", file=sys.stderr)
-            return value
-        Quotes().name_stacks(record)
-        self._show(before, after, _peak.lines(_peak.since(record, start)))
-        return value
-
-    def _run(self, cell: str) -> Any:
-        __tracebackhide__ = True
-        shell = self._notebook.shell
-        # The magic itself stands in the first line. Cached, so that a traceback can show its lines.
-        text = "\n" + shell.transform_cell(cell)
-        name = shell.compile.cache(text, self._number(), raw_code=cell)
-        tree = shell.transform_ast(ast.parse(text, name))
-        value = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, name, "exec"), shell.user_global_ns, shell.user_ns)
-        if value is None:
-            return None
-        return eval(compile(ast.Expression(value.value), name, "eval"), shell.user_global_ns, shell.user_ns)
-
-    def _number(self) -> int:
-        """The number of the cell under way. Shells differ in when they count it, but its frame is below this one."""
-        frame: FrameType | None = sys._getframe()
-        while frame is not None:
-            name = re.fullmatch(r"In\[(\d+)\]", name_of(frame.f_code.co_filename))
-            if name:
-                return int(name[1])
-            frame = frame.f_back
-        return int(self._notebook.shell.execution_count)
-
-    def _show(self, before: list[dict[str, int]], after: list[dict[str, int]], lines: list[_peak.Line]) -> None:
-        from oomph.notebook import show
-
-        text, page = [], []
-        for device, (old, new) in enumerate(zip(before, after)):
-            if not new["reserved"]:
-                continue
-            retries = new["retries"] - old["retries"]
-            used, reserved = format_size(new["allocated"]), format_size(new["reserved"])
-            summary = f"GPU {device}: peak in use {used}, held {reserved}, {retries} retries"
-            held = [line for line in lines if line.device == device][:_LINES]
-            text += [summary, *(f"  {line}" for line in held)]
-            cells = (str(line).strip().partition("  ") for line in held)
-            rows = "".join(
-                f"<tr><td style='text-align:right'>{size}</td><td style='text-align:left'>{html.escape(place)}</td></tr>"
-                for size, _, place in cells
-            )
-            page.append(f"<p><b>{summary}</b></p><table>{rows}</table>")
-        if not text:
-            text, page = ["no GPU memory was used"], ["<p>no GPU memory was used</p>"]
-        show("\n".join(text), "".join(page))
-
-
-def _counters(torch: Any, reset: bool = True) -> list[dict[str, int]]:
-    """The peaks and retries of each device; with `reset` the peaks begin anew."""
-    if not torch.cuda.is_initialized():
-        return []
-    found = []
-    for device in range(torch.cuda.device_count()):
-        stats = torch.cuda.memory_stats(device)
-        if reset:
-            torch.cuda.reset_peak_memory_stats(device)
-        found.append(
-            {
-                "allocated": stats.get("allocated_bytes.all.peak", 0),
-                "reserved": stats.get("reserved_bytes.all.peak", 0),
-                "retries": stats.get("num_alloc_retries", 0),
-            }
-        )
-    return found
 
 
 def _in_use() -> list[str]:

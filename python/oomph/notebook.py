@@ -7,6 +7,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from oomph._cell import MeasuredCell, display_card, with_its_first_line_changed
 from oomph._errors import is_out_of_memory
 from oomph._magic import Magic
 from oomph._recorder.clock import Sparing, now
@@ -32,16 +33,16 @@ class Notebook:
         self._noted: Explanation | None = None
         self._sparing = Sparing()
         self._magic = Magic(self)
+        # The shell's description of the cell under way, and what is measured of a cell.
+        self._info: Any = None
+        self._measured: MeasuredCell | None = None
         self.recorder: Recorder | None = None
 
     def load(self) -> None:
         """Adds it to the shell, and records from here on."""
         self.shell.events.register("pre_run_cell", self._before)
         self.shell.events.register("post_run_cell", self._after)
-        from IPython.core import magic
-
-        # A semicolon at the end of a cell hides its value under `%%oomph` too, where IPython can do that.
-        getattr(magic, "output_can_be_silenced", lambda function: function)(Magic.run)
+        self.shell.input_transformers_cleanup.append(self._rewrite)
         self.shell.register_magic_function(self._magic.run, magic_kind="line_cell", magic_name="oomph")
         self.recorder = join(self)
         self.recorder.on_oom.append(self._at_oom)
@@ -50,13 +51,23 @@ class Notebook:
         """Removes it from the shell; what it alone wanted to be recorded is recorded no longer."""
         self.shell.events.unregister("pre_run_cell", self._before)
         self.shell.events.unregister("post_run_cell", self._after)
+        self.shell.input_transformers_cleanup.remove(self._rewrite)
         for kind in ("line", "cell"):
             self.shell.magics_manager.magics[kind].pop("oomph", None)
         if self.recorder is not None:
             self.recorder.on_oom.remove(self._at_oom)
             leave(self)
 
+    def _rewrite(self, lines: list[str]) -> list[str]:
+        return with_its_first_line_changed(lines, self.shell.transform_cell)
+
+    def measure_cell(self) -> None:
+        """Measures from here to the end of the cell under way."""
+        if self._measured is None:
+            self._measured = MeasuredCell(self, self._info)
+
     def _before(self, info: Any) -> None:
+        self._info = info
         self._start = now()
         self._noted = None
         self._sparing.forget()
@@ -78,12 +89,15 @@ class Notebook:
         """Shows the card under a cell that ran out of memory. IPython has shown the traceback by then. Nothing of the
         error outlives this call but text: its frames hold the tensors that filled the card."""
         error = result.error_in_exec
+        if self._measured is not None and self._measured.info is result.info:
+            measured, self._measured = self._measured, None
+            measured.end(error)
         if error is None or not is_out_of_memory(error):
             return
         # A failure to explain must not hide the failure itself.
         try:
             self.last = self._explanation(error)
-            show(self.last.screen("%oomph explain"), self.last._repr_html_())
+            display_card(self.last.screen("%oomph explain"), self.last._repr_html_())
         except Exception as trouble:
             print(f"oomph: this error could not be explained: {trouble}", file=sys.stderr)
 
@@ -98,13 +112,6 @@ class Notebook:
 
         verdict = explain_recorded(error, since=self._start)
         return None if verdict is None else Explanation(verdict)
-
-
-def show(text: str, page: str) -> None:
-    """Shows a fragment of HTML, or the text where none can be shown."""
-    from IPython.display import display
-
-    display({"text/plain": text, "text/html": page}, raw=True)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
 from programs import Programs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "verdicts"))
+
+import warm  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -65,10 +69,24 @@ def phantom() -> str:
     return str(max(found, key=lambda path: path.stat().st_mtime).resolve())
 
 
+@pytest.fixture(scope="session")
+def warm_python(phantom: str, torch: ModuleType) -> Iterator[str]:
+    """Stands in for the interpreter, and has imported PyTorch already; see verdicts/warm.py."""
+    with warm.python(sys.executable, phantom) as stand_in:
+        yield stand_in
+
+
+@pytest.fixture(scope="session")
+def warm_python_alone(torch: ModuleType) -> Iterator[str]:
+    """The same, without that GPU."""
+    with warm.python(sys.executable, None) as stand_in:
+        yield stand_in
+
+
 @pytest.fixture
-def programs(oomph_bin: str, phantom: str, torch: ModuleType, tmp_path: pathlib.Path) -> Programs:
+def programs(oomph_bin: str, phantom: str, warm_python: str, tmp_path: pathlib.Path) -> Programs:
     """Runs programs under `oomph run`, on such a GPU."""
-    return Programs(oomph_bin, phantom, tmp_path)
+    return Programs(oomph_bin, phantom, warm_python, tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -94,3 +112,9 @@ def run_python() -> Callable[..., str]:
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def run_warm_python(run_python: Callable[..., str], warm_python_alone: str) -> Callable[..., str]:
+    """The same for code that imports PyTorch and uses no GPU."""
+    return functools.partial(run_python, python=warm_python_alone)

@@ -47,19 +47,44 @@ for batch in range(1000):
     losses.append(loss)"""
 
 
-def run(*cells: str, **environment: str) -> list[list[Any]]:
+Run = Callable[..., list[list[Any]]]
+
+
+def run_in(kernel: str, *cells: str, **environment: str) -> list[list[Any]]:
     """Runs the cells in a kernel of their own, and gives the outputs of each."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True)
+    client = nbclient.NotebookClient(notebook, timeout=120, kernel_name=kernel, allow_errors=True)
     client.execute(env={**os.environ, **environment})
     return [cell.outputs for cell in notebook.cells]
 
 
 @pytest.fixture
-def run_on_card(phantom: str) -> Callable[..., list[list[Any]]]:
+def kernel(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """The name of a kernel in this interpreter."""
+
+    def named(python: str) -> str:
+        folder = tmp_path / "jupyter" / "kernels" / "tested"
+        folder.mkdir(parents=True)
+        argv = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        (folder / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "tested", "language": "python"}))
+        monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+        return "tested"
+
+    return named
+
+
+@pytest.fixture
+def run(kernel: Callable[[str], str], warm_python_alone: str) -> Run:
+    """Runs cells where there is no GPU."""
+    return functools.partial(run_in, kernel(warm_python_alone))
+
+
+@pytest.fixture
+def run_on_card(kernel: Callable[[str], str], warm_python: str, phantom: str) -> Run:
     """Runs cells on a GPU of 1 GiB that is not there."""
     card = f"name=Tesla T4;total={1 << 30};capability=7.5;processors=40"
-    return functools.partial(run, LD_PRELOAD=phantom, OOMPH_PHANTOM=card, PYTHONWARNINGS="ignore")
+    environment = {"LD_PRELOAD": phantom, "OOMPH_PHANTOM": card, "PYTHONWARNINGS": "ignore"}
+    return functools.partial(run_in, kernel(warm_python), **environment)
 
 
 def verdict(output: Any) -> list[str]:
@@ -76,7 +101,7 @@ def printed(outputs: list[Any]) -> str:
 @pytest.fixture(scope="module")
 def outputs() -> list[Any]:
     """What stands under a cell that ran out of memory."""
-    return run("%load_ext oomph", FAIL)[1]
+    return run_in("python3", "%load_ext oomph", FAIL)[1]
 
 
 def test_the_card_stands_under_the_traceback(outputs: list[Any]) -> None:
@@ -91,7 +116,7 @@ def test_the_card_stands_under_the_traceback(outputs: list[Any]) -> None:
     assert card.data["text/html"].startswith('<div class="oomph-card"')
 
 
-def test_the_handler_keeps_nothing_alive_and_free_lets_go_of_all() -> None:
+def test_the_handler_keeps_nothing_alive_and_free_lets_go_of_all(run: Run) -> None:
     kept = "watched() is not None, _3, len(Out)"
     outputs = run("%load_ext oomph", FAIL, "Big()", kept, "import oomph; oomph.free()", "watched() is None, dict(Out)")
     assert re.search(r"^\(True, <__main__.Big at 0x\w+>, 1\)$", outputs[3][0].data["text/plain"])
@@ -103,12 +128,12 @@ def test_the_handler_keeps_nothing_alive_and_free_lets_go_of_all() -> None:
     assert outputs[5][0].data["text/plain"].startswith("(True,\n {5: no GPU memory to free")
 
 
-def test_without_free_the_next_failure_lets_go_of_the_last() -> None:
+def test_without_free_the_next_failure_lets_go_of_the_last(run: Run) -> None:
     outputs = run("%load_ext oomph", FAIL, "first = watched", "1/0", "import gc; gc.collect(); first() is None")
     assert outputs[4][0].data["text/plain"] == "True"
 
 
-def test_other_errors_have_no_card_and_other_frameworks_have() -> None:
+def test_other_errors_have_no_card_and_other_frameworks_have(run: Run) -> None:
     jax = """
 class XlaRuntimeError(RuntimeError): pass
 raise XlaRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 21474836480 bytes.")"""
@@ -123,7 +148,7 @@ raise ResourceExhaustedError("OOM when allocating tensor with shape[1024,1024] a
     assert outputs[3][1].data["text/plain"].startswith("out of memory on device 0 (tensorflow)")
 
 
-def test_the_magic_says_what_it_is_asked() -> None:
+def test_the_magic_says_what_it_is_asked(run: Run) -> None:
     asked = ["%oomph", "%oomph help", FAIL, "%oomph", "%oomph explain", "%oomph fre", "%oomph free"]
     outputs = run("import torch\n%load_ext oomph", *asked)[1:]
     assert printed(outputs[0]) == "torch has not used a GPU: no GPU memory is in use by it\n"
@@ -137,12 +162,12 @@ def test_the_magic_says_what_it_is_asked() -> None:
     assert outputs[6][0].data["text/plain"].startswith("no GPU memory to free")
 
 
-def test_a_recorded_cell_runs_as_it_would_alone() -> None:
+def test_a_recorded_cell_runs_as_it_would_alone(run: Run) -> None:
     cell = "%%oomph\nx = 2\n%precision 3\nx + 1"
     outputs = run("%load_ext oomph\nimport torch", cell, "x", "%%oomph\n1/0", "%%oomph now\n1", "%%oomph\nx;")
-    assert [output.output_type for output in outputs[1]] == ["stream", "execute_result"]
+    assert [output.output_type for output in outputs[1]] == ["execute_result", "stream"]
     assert printed(outputs[1]) == "oomph: there is no GPU that torch can use; the cell ran without one\n"
-    assert outputs[1][1].data["text/plain"] == "3"
+    assert outputs[1][0].data["text/plain"] == "3"
     assert outputs[2][0].data["text/plain"] == "2"
     assert [output.output_type for output in outputs[3]] == ["error"]
     assert "----> 2 1/0" in re.sub(r"\x1b\[[0-9;]*m", "", "".join(outputs[3][0].traceback))
@@ -150,7 +175,33 @@ def test_a_recorded_cell_runs_as_it_would_alone() -> None:
     assert "execute_result" not in [output.output_type for output in outputs[5]]
 
 
-def test_a_loop_that_keeps_its_losses_is_a_leak(run_on_card: Callable[..., list[list[Any]]]) -> None:
+def test_a_recorded_cell_may_wait_run_cells_and_have_other_magics(run_on_card: Run) -> None:
+    make = "size = len(torch.empty(64 << 20, dtype=torch.uint8, device='cuda'))"
+    waits = f"%%oomph\nasync def made():\n    await asyncio.sleep(0)\n    {make}\n    return 5\nawait made()"
+    text = '%%oomph\n' + make + '\ntext = """one\ntwo"""'
+    nested = f"%%oomph\nget_ipython().run_cell('1 + 1')\n{make}"
+    second, first = f"%%oomph\n%%time\n{make}", f"%%time\n%%oomph\n{make}"
+    called = f"get_ipython().run_cell_magic('oomph', '', {make!r})"
+    fails = "%%oomph\nawait asyncio.sleep(0)\ntorch.empty(4 << 30, dtype=torch.uint8, device='cuda')"
+    cells = [waits, text, "text", nested, second, first, called, fails, "%%oomph\nx ="]
+    outputs = run_on_card("%load_ext oomph\nimport torch, asyncio\nget_ipython().run_cell('')", *cells)[1:]
+    cards = [
+        [output.data["text/plain"].splitlines() for output in found if output.output_type == "display_data"]
+        for found in outputs
+    ]
+    peak = "GPU 0: peak in use 64.00 MiB, held 64.00 MiB, 0 retries"
+    assert cards[0] == [[peak, "   64.00 MiB  In[2]:4 made"]]
+    assert outputs[0][0].data["text/plain"] == "5"
+    assert cards[1][0][1] == "   64.00 MiB  In[3]:2 <module>"
+    assert outputs[2][0].data["text/plain"] == "'one\\ntwo'"
+    for number in (3, 4, 5, 6):
+        assert len(cards[number]) == 1 and cards[number][0][1].startswith("   64.00 MiB  In["), outputs[number]
+    assert all("Wall time" in printed(outputs[number]) for number in (4, 5))
+    assert "  Where    In[9]:3 <module>" in cards[7][0]
+    assert [output.output_type for output in outputs[8]] == ["error"] and "SyntaxError" == outputs[8][0].ename
+
+
+def test_a_loop_that_keeps_its_losses_is_a_leak(run_on_card: Run) -> None:
     caught = """\
 import oomph
 try:
@@ -198,7 +249,7 @@ def fail():
 fail()"""
 
 
-def test_a_recorded_failure_keeps_nothing_alive(run_on_card: Callable[..., list[list[Any]]]) -> None:
+def test_a_recorded_failure_keeps_nothing_alive(run_on_card: Run) -> None:
     alive = "import gc; gc.collect(); watched() is None, watched_tensor() is None, torch.cuda.memory_allocated()"
     outputs = run_on_card("%load_ext oomph", "import torch", WATCHED, "1/0", alive)
     lines = verdict(outputs[2][1])
@@ -209,7 +260,7 @@ def test_a_recorded_failure_keeps_nothing_alive(run_on_card: Callable[..., list[
 RECORDS = "torch._C._cuda_isHistoryEnabled()"
 
 
-def test_it_records_from_loading_to_unloading(run_on_card: Callable[..., list[list[Any]]]) -> None:
+def test_it_records_from_loading_to_unloading(run_on_card: Run) -> None:
     start = "import torch; torch.ones(1, device='cuda');"
     load, unload = "%load_ext oomph", "%unload_ext oomph"
     for before, after in ([load, start], [start, load], ["import torch", load + "\ntorch.ones(1, device='cuda');"]):
@@ -219,7 +270,7 @@ def test_it_records_from_loading_to_unloading(run_on_card: Callable[..., list[li
     assert outputs[3][0].data["text/plain"] == "False"
 
 
-def test_who_records_for_himself_keeps_his_options_and_gives_back(run_on_card: Callable[..., list[list[Any]]]) -> None:
+def test_who_records_for_himself_keeps_his_options_and_gives_back(run_on_card: Run) -> None:
     own = "torch.cuda.memory._record_memory_history(context=None, max_entries=1000)\nstep()"
     count = "sum(len(trace) for trace in torch.cuda.memory._snapshot()['device_traces']) > 0"
     end = "torch.cuda.memory._record_memory_history(None)"
@@ -229,7 +280,7 @@ def test_who_records_for_himself_keeps_his_options_and_gives_back(run_on_card: C
     assert "Cause    leak: " in " ".join(verdict(outputs[7][1]))
 
 
-def test_a_recorded_cell_shows_its_lines_in_every_step(run_on_card: Callable[..., list[list[Any]]]) -> None:
+def test_a_recorded_cell_shows_its_lines_in_every_step(run_on_card: Run) -> None:
     steps = "for batch in range(5):\n    step()\n    losses.clear()"
     outputs = run_on_card("%load_ext oomph", LEAK, steps, "%%oomph\n" + steps, "%%oomph\n" + LOOP)
     lines = outputs[3][0].data["text/plain"].splitlines()
@@ -238,7 +289,7 @@ def test_a_recorded_cell_shows_its_lines_in_every_step(run_on_card: Callable[...
     assert "Cause    leak: " in " ".join(verdict(outputs[4][1]))
 
 
-def test_tracebacks_show_no_lines_of_oomph(run_on_card: Callable[..., list[list[Any]]]) -> None:
+def test_tracebacks_show_no_lines_of_oomph(run_on_card: Run) -> None:
     fails = """\
 class Fails(torch.autograd.Function):
     @staticmethod
@@ -282,7 +333,7 @@ def test_under_run_both_have_it(programs: Programs) -> None:
 def test_a_recorded_cell_shows_its_peak_and_lines_on_a_real_card() -> None:
     cell = "%%oomph\nx = torch.empty(256 << 20, dtype=torch.uint8, device='cuda')\ndel x"
     fail = "%%oomph\nx = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')\ny = torch.empty(1 << 50, device='cuda')"
-    outputs = run("%load_ext oomph\nimport torch", cell, fail)
+    outputs = run_in("python3", "%load_ext oomph\nimport torch", cell, fail)
     lines = outputs[1][0].data["text/plain"].splitlines()
     assert lines[0] == "GPU 0: peak in use 256.00 MiB, held 256.00 MiB, 0 retries"
     assert lines[1] == "  256.00 MiB  In[2]:2 <module>"
