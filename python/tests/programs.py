@@ -81,9 +81,11 @@ class Outcome:
 class Programs:
     """Runs programs in a folder of their own."""
 
-    def __init__(self, oomph: str, phantom: str, folder: pathlib.Path) -> None:
+    def __init__(self, oomph: str, phantom: str, warm_python: str, folder: pathlib.Path) -> None:
         self.oomph = oomph
         self.phantom = phantom
+        # Stands in for the interpreter where a program is on the card and how it starts makes no difference.
+        self.warm_python = warm_python
         self.folder = folder
 
     def write(self, source: str, name: str = "train.py") -> pathlib.Path:
@@ -117,17 +119,25 @@ class Programs:
         return Outcome(process.returncode, stdout, stderr, self.folder)
 
     def run(
-        self, source: str, *options: str, card: str | None = T4, args: Iterable[str] = (), **environment: str
+        self,
+        source: str,
+        *options: str,
+        card: str | None = T4,
+        args: Iterable[str] = (),
+        is_warm: bool = True,
+        **environment: str,
     ) -> Outcome:
-        """`oomph run OPTIONS train.py ARGS`, with the interpreter of the tests."""
+        """`oomph run OPTIONS train.py ARGS`. A program that imports PyTorch in a way of its own is not to be warm."""
         script = self.write(source)
-        words = [self.oomph, "run", "--python", sys.executable, *options, script.name, *args]
+        python = self.warm_python if is_warm and card is not None else sys.executable
+        words = [self.oomph, "run", "--python", python, *options, script.name, *args]
         return self.end(self.start(words, card, **environment))
 
     def alone(self, source: str, *args: str, card: str | None = T4) -> Outcome:
         """The same program without oomph."""
         script = self.write(source)
-        return self.end(self.start([sys.executable, script.name, *args], card))
+        python = self.warm_python if card is not None else sys.executable
+        return self.end(self.start([python, script.name, *args], card))
 
     def json(self, verb: str, path: pathlib.Path) -> dict[str, Any]:
         """What a verb of oomph says of a file."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -100,9 +99,10 @@ job(2, "other"); job(2, "mesh")
 """
 
 
-def test_ranks_save_together_and_go_on_together(torch: ModuleType, tmp_path: pathlib.Path) -> None:
+def test_ranks_save_together_and_go_on_together(warm_python_alone: str, tmp_path: pathlib.Path) -> None:
     (tmp_path / "helper.py").write_text(HELPER)
-    done = subprocess.run([sys.executable, tmp_path / "helper.py", tmp_path], capture_output=True, text=True, timeout=300)
+    words = [warm_python_alone, tmp_path / "helper.py", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     whole, died, later, torn, after, alone, other, mesh = map(json.loads, done.stdout.splitlines())
     said = [line for line in done.stderr.splitlines() if line.startswith("oomph: ")]

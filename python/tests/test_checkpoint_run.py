@@ -45,10 +45,12 @@ print("final", saved.steps_done, model.weight.sum().item(), flush=True)
 """
 
 
-def start(oomph_bin: str, folder: pathlib.Path, *words: object, options: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+def start(
+    oomph_bin: str, python: str, folder: pathlib.Path, *words: object, options: tuple[str, ...] = ()
+) -> subprocess.Popen[str]:
     (folder / "train.py").write_text(SCRIPT)
     return subprocess.Popen(
-        [oomph_bin, "run", *options, "--python", sys.executable, "train.py", *map(str, words)],
+        [oomph_bin, "run", *options, "--python", python, "train.py", *map(str, words)],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -66,9 +68,14 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, list[str], list[str]]:
 
 
 @pytest.fixture(scope="module")
-def final(oomph_bin: str, torch: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def python(warm_python_alone: str) -> str:
+    return warm_python_alone
+
+
+@pytest.fixture(scope="module")
+def final(oomph_bin: str, python: str, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("plain")
-    code, printed, said = ended(start(oomph_bin, folder, "none", -1, 0))
+    code, printed, said = ended(start(oomph_bin, python, folder, "none", -1, 0))
     assert (code, said) == (0, []) and printed[0].startswith("final 12 ")
     # Nothing is noted for a resume that nobody asked for.
     assert not (folder / ".oomph/last/progress").exists()
@@ -76,8 +83,10 @@ def final(oomph_bin: str, torch: ModuleType, tmp_path_factory: pytest.TempPathFa
     return printed
 
 
-def test_a_job_that_is_killed_goes_on_from_its_checkpoint(oomph_bin: str, final: list[str], tmp_path: pathlib.Path) -> None:
-    code, printed, said = ended(start(oomph_bin, tmp_path, "kill", 6, 1, options=("--resume", "2")))
+def test_a_job_that_is_killed_goes_on_from_its_checkpoint(
+    oomph_bin: str, python: str, final: list[str], tmp_path: pathlib.Path
+) -> None:
+    code, printed, said = ended(start(oomph_bin, python, tmp_path, "kill", 6, 1, options=("--resume", "2")))
     assert (code, printed) == (0, final), said
     assert said == [
         "started again (1 of 2) after step 6: killed by signal 9 (SIGKILL), with no sign that memory ran out",
@@ -87,11 +96,12 @@ def test_a_job_that_is_killed_goes_on_from_its_checkpoint(oomph_bin: str, final:
 
 
 def test_a_job_that_ran_out_of_memory_goes_on_even_if_it_wants_to_begin_anew(
-    oomph_bin: str, final: list[str], tmp_path: pathlib.Path
+    oomph_bin: str, python: str, final: list[str], tmp_path: pathlib.Path
 ) -> None:
     # Checkpoints of an earlier job, which `resume=False` leaves alone.
-    assert ended(start(oomph_bin, tmp_path, "none", -1, 0))[1] == final
-    code, printed, said = ended(start(oomph_bin, tmp_path, "host", 6, 1, "anew", options=("--resume", "2", "--retry")))
+    assert ended(start(oomph_bin, python, tmp_path, "none", -1, 0))[1] == final
+    options = ("--resume", "2", "--retry")
+    code, printed, said = ended(start(oomph_bin, python, tmp_path, "host", 6, 1, "anew", options=options))
     assert (code, printed) == (0, final), said
     assert said == [
         "started again (1 of 2) after step 6: it ran out of memory",
@@ -100,9 +110,9 @@ def test_a_job_that_ran_out_of_memory_goes_on_even_if_it_wants_to_begin_anew(
 
 
 def test_a_job_that_dies_again_at_the_same_step_is_not_started_a_third_time(
-    oomph_bin: str, torch: ModuleType, tmp_path: pathlib.Path
+    oomph_bin: str, python: str, tmp_path: pathlib.Path
 ) -> None:
-    code, printed, said = ended(start(oomph_bin, tmp_path, "oom", 6, 9, options=("--resume", "5")))
+    code, printed, said = ended(start(oomph_bin, python, tmp_path, "oom", 6, 9, options=("--resume", "5")))
     assert (code, printed) == (1, [])
     assert said == [
         "started again (1 of 5) after step 6: it ran out of memory",
@@ -114,14 +124,16 @@ def test_a_job_that_dies_again_at_the_same_step_is_not_started_a_third_time(
 
 @pytest.mark.parametrize(("way", "code"), [("bug", 1), ("code", 7)])
 def test_a_failure_of_its_own_is_not_started_again(
-    way: str, code: int, oomph_bin: str, torch: ModuleType, tmp_path: pathlib.Path
+    way: str, code: int, oomph_bin: str, python: str, tmp_path: pathlib.Path
 ) -> None:
-    assert ended(start(oomph_bin, tmp_path, way, 6, 9, options=("--resume", "5"))) == (code, [], [])
+    # An end without a word is told by the exit code, which only the process itself has.
+    starts = sys.executable if way == "code" else python
+    assert ended(start(oomph_bin, starts, tmp_path, way, 6, 9, options=("--resume", "5"))) == (code, [], [])
     assert (tmp_path / "died").read_text() == "x"
 
 
 def test_what_is_interrupted_is_not_started_again(oomph_bin: str, torch: ModuleType, tmp_path: pathlib.Path) -> None:
-    process = start(oomph_bin, tmp_path, "wait", 6, 9, options=("--resume", "5"))
+    process = start(oomph_bin, sys.executable, tmp_path, "wait", 6, 9, options=("--resume", "5"))
     end = time.monotonic() + 120
     while not (tmp_path / "died").exists():
         assert time.monotonic() < end and process.poll() is None

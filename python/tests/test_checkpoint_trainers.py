@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import zipfile
 
 import pytest
@@ -96,12 +95,12 @@ print("final", trainer.global_step, trainer.current_epoch, flush=True)
 class Ran:
     """What a script said under `oomph run`."""
 
-    def __init__(self, oomph_bin: str, folder: pathlib.Path, script: str, *words: object, resume: int = 0) -> None:
+    def __init__(self, oomph_bin: str, python: str, folder: pathlib.Path, script: str, *words: object, resume: int = 0) -> None:
         folder.mkdir(exist_ok=True)
         (folder / "train.py").write_text(script)
         options = ["--resume", str(resume)] if resume else []
         done = subprocess.run(
-            [oomph_bin, "run", *options, "--python", sys.executable, "train.py", *map(str, words)],
+            [oomph_bin, "run", *options, "--python", python, "train.py", *map(str, words)],
             cwd=folder,
             capture_output=True,
             stdin=subprocess.DEVNULL,
@@ -119,18 +118,23 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(oomph_bin: str, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def python(warm_python_alone: str) -> str:
+    return warm_python_alone
+
+
+@pytest.fixture(scope="module")
+def undisturbed(oomph_bin: str, python: str, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """How the sequence-to-sequence model ends if nothing happens to it."""
     pytest.importorskip("transformers")
-    ran = Ran(oomph_bin, tmp_path_factory.mktemp("undisturbed"), MT5, -1, 0, "oom")
+    ran = Ran(oomph_bin, python, tmp_path_factory.mktemp("undisturbed"), MT5, -1, 0, "oom")
     assert ran.code == 0 and len(ran.final) == 1, ran
     return ran.final
 
 
 def test_the_usual_recipe_survives_running_out_of_memory(
-    oomph_bin: str, undisturbed: list[str], tmp_path: pathlib.Path
+    oomph_bin: str, python: str, undisturbed: list[str], tmp_path: pathlib.Path
 ) -> None:
-    ran = Ran(oomph_bin, tmp_path, MT5, 10, 1, "oom", resume=2)
+    ran = Ran(oomph_bin, python, tmp_path, MT5, 10, 1, "oom", resume=2)
     assert (ran.code, ran.final) == (0, undisturbed), ran
     assert ran.said == [
         "started again (1 of 2) after step 10: it ran out of memory",
@@ -139,7 +143,9 @@ def test_the_usual_recipe_survives_running_out_of_memory(
 
 
 @long
-def test_a_torn_checkpoint_of_a_trainer_is_passed_over(oomph_bin: str, undisturbed: list[str], tmp_path: pathlib.Path) -> None:
+def test_a_torn_checkpoint_of_a_trainer_is_passed_over(
+    oomph_bin: str, python: str, undisturbed: list[str], tmp_path: pathlib.Path
+) -> None:
     tears = {
         "model.safetensors": "model.safetensors is not as long as it says",
         "trainer_state.json": "it has no trainer_state.json, which is written last",
@@ -156,24 +162,26 @@ def test_a_torn_checkpoint_of_a_trainer_is_passed_over(oomph_bin: str, undisturb
             if sys.argv[3] == "kill":"""
         script = MT5.replace('\n            if sys.argv[3] == "kill":', tear)
         assert script != MT5
-        ran = Ran(oomph_bin, tmp_path / str(number), script, 9, 1, "kill", resume=1)
+        ran = Ran(oomph_bin, python, tmp_path / str(number), script, 9, 1, "kill", resume=1)
         assert (ran.code, ran.final) == (0, undisturbed), ran
         assert ran.said[-2:] == [f"out/checkpoint-8 is passed over: {why}", "going on from out/checkpoint-4"], ran
 
 
 @long
-def test_checkpoints_from_before_the_run_are_not_taken(oomph_bin: str, undisturbed: list[str], tmp_path: pathlib.Path) -> None:
-    assert Ran(oomph_bin, tmp_path, MT5, -1, 0, "oom").final == undisturbed
+def test_checkpoints_from_before_the_run_are_not_taken(
+    oomph_bin: str, python: str, undisturbed: list[str], tmp_path: pathlib.Path
+) -> None:
+    assert Ran(oomph_bin, python, tmp_path, MT5, -1, 0, "oom").final == undisturbed
     for state in tmp_path.glob("out/checkpoint-*/trainer_state.json"):
         os.utime(state, (1e9, 1e9))
-    ran = Ran(oomph_bin, tmp_path, MT5, 2, 1, "oom", resume=1)
+    ran = Ran(oomph_bin, python, tmp_path, MT5, 2, 1, "oom", resume=1)
     assert (ran.code, ran.final) == (0, undisturbed), ran
     assert ran.said[-1] == "no checkpoint of this job is in out: it begins anew", ran
 
 
-def test_lightning_goes_on_from_its_own_checkpoint(oomph_bin: str, tmp_path: pathlib.Path) -> None:
+def test_lightning_goes_on_from_its_own_checkpoint(oomph_bin: str, python: str, tmp_path: pathlib.Path) -> None:
     pytest.importorskip("pytorch_lightning")
-    ran = Ran(oomph_bin, tmp_path, LIGHTNING, 15, resume=2)
+    ran = Ran(oomph_bin, python, tmp_path, LIGHTNING, 15, resume=2)
     assert (ran.code, ran.final) == (0, ["final 24 4"]), ran
     assert ran.said[0] == "started again (1 of 2) after step 15: it ran out of memory", ran
     assert re.fullmatch(r"going on from \S*/checkpoints/epoch=1-step=12\.ckpt", ran.said[1]), ran

@@ -44,7 +44,7 @@ print("trained", arguments.batch, arguments.accum)
 def fitted(programs: Programs, *options: str, args: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
     """The exit code of `oomph fit --dry-run --json`, and its answer."""
     script = programs.write(SCRIPT)
-    words = ["fit", "--python", sys.executable, "--dry-run", "--json", *options, script.name, *args]
+    words = ["fit", "--python", programs.warm_python, "--dry-run", "--json", *options, script.name, *args]
     done = programs.end(programs.start([programs.oomph, *words], card=None))
     assert done.stderr == "", done
     return done.code, json.loads(done.stdout)
@@ -77,7 +77,7 @@ def test_micro_batches_by_the_flags_of_the_script_are_run_with(programs: Program
     script = programs.write(SCRIPT)
     _, free = fitted(programs, "--gpu", "T4")
     limit = free["peak_reserved"] * 6 // 10
-    words = ["fit", "--python", sys.executable, "--phantom", "--json", "-o", "fit.json", "--limit", str(limit)]
+    words = ["fit", "--python", programs.warm_python, "--phantom", "--json", "-o", "fit.json", "--limit", str(limit)]
     ran = programs.start([programs.oomph, *words, *flags, script.name, "--batch", "32"], card=None)
     done = programs.end(ran)
     assert done.code == 0, done
@@ -98,7 +98,7 @@ def test_micro_batches_by_the_flags_of_the_script_are_run_with(programs: Program
 
 def test_where_nothing_suffices_the_least_is_said_and_nothing_is_run(programs: Programs) -> None:
     script = programs.write(SCRIPT)
-    words = ["fit", "--python", sys.executable, "--limit", f"{20 * MIB}", script.name]
+    words = ["fit", "--python", programs.warm_python, "--limit", f"{20 * MIB}", script.name]
     done = programs.end(programs.start([programs.oomph, *words], card=None))
     assert (done.code, done.stderr) == (1, ""), done
     first = done.stdout.splitlines()[0]

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
@@ -19,12 +18,12 @@ RANKS = 4
 PATIENCE = 900 if os.environ.get("OOMPH_ATTACK") else 120
 
 
-def test_failures_on_some_ranks_hang_nobody(tmp_path: pathlib.Path) -> None:
+def test_failures_on_some_ranks_hang_nobody(warm_python_alone: str, tmp_path: pathlib.Path) -> None:
     script = pathlib.Path(__file__).with_name("fit_ranks.py")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
     ranks = [
         subprocess.Popen(
-            [sys.executable, str(script), str(tmp_path / "store"), str(rank), str(RANKS), SEED, "0", str(RUNS)],
+            [warm_python_alone, str(script), str(tmp_path / "store"), str(rank), str(RANKS), SEED, "0", str(RUNS)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

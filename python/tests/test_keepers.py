@@ -26,9 +26,9 @@ job()
 
 @pytest.mark.parametrize("package", ["oomph._recorder", "_oomph_recorder"])
 def test_the_search_does_not_find_itself(
-    package: str, phantom: str, torch: object, run_python: Callable[..., str], tmp_path: pathlib.Path
+    package: str, phantom: str, warm_python: str, run_python: Callable[..., str], tmp_path: pathlib.Path
 ) -> None:
     """The recorder has two homes: the installed package, and the folder that `oomph run` brings along."""
     shutil.copytree(ROOT / "python/oomph/_recorder", tmp_path / "_oomph_recorder")
-    said = run_python(KEPT.format(package=package), str(tmp_path), LD_PRELOAD=phantom)
+    said = run_python(KEPT.format(package=package), str(tmp_path), python=warm_python, LD_PRELOAD=phantom)
     assert said == "[('kept', 'list')] [0, 0, 0]\n"

@@ -109,31 +109,31 @@ PROGRAM = """
 """
 
 
-def noted(run_python: Callable[..., str], asked: str, optimizer: str = "AdamW", more: str = "") -> Any:
+def noted(run_warm_python: Callable[..., str], asked: str, optimizer: str = "AdamW", more: str = "") -> Any:
     import json
 
     source = textwrap.dedent(PROGRAM).format(optimizer=optimizer, more=more)
-    return json.loads(run_python(source, asked))
+    return json.loads(run_warm_python(source, asked))
 
 
-def test_a_program_tells_what_there_is_to_change(run_python: Callable[..., str], torch: ModuleType) -> None:
-    notes, weight, *_ = noted(run_python, "{}")
+def test_a_program_tells_what_there_is_to_change(run_warm_python: Callable[..., str], torch: ModuleType) -> None:
+    notes, weight, *_ = noted(run_warm_python, "{}")
     assert notes == {"remarks": [], "forms": ["fused", "single"], "blocks": 4, "batch_norm": False}
-    notes, same, fused, _ = noted(run_python, '{"checkpointing": [2, 4]}')
+    notes, same, fused, _ = noted(run_warm_python, '{"checkpointing": [2, 4]}')
     assert (notes["remarks"], same, fused) == ([], weight, None)
-    notes, _, fused, _ = noted(run_python, '{"optimizer": "fused"}')
+    notes, _, fused, _ = noted(run_warm_python, '{"optimizer": "fused"}')
     assert (notes["remarks"], fused) == ([], True)
-    notes, _, _, foreach = noted(run_python, '{"optimizer": "single"}')
+    notes, _, _, foreach = noted(run_warm_python, '{"optimizer": "single"}')
     assert (notes["remarks"], foreach) == ([], False)
 
 
-def test_what_the_program_says_itself_stays(run_python: Callable[..., str], torch: ModuleType) -> None:
-    notes, _, fused, foreach = noted(run_python, '{"optimizer": "fused"}', more=", foreach=False")
+def test_what_the_program_says_itself_stays(run_warm_python: Callable[..., str], torch: ModuleType) -> None:
+    notes, _, fused, foreach = noted(run_warm_python, '{"optimizer": "fused"}', more=", foreach=False")
     assert (notes["forms"], fused, foreach) == (["fused"], True, False)
-    notes, _, fused, foreach = noted(run_python, '{"optimizer": "single"}', more=", fused=True")
+    notes, _, fused, foreach = noted(run_warm_python, '{"optimizer": "single"}', more=", fused=True")
     assert (notes["forms"], fused, foreach) == ([], True, None)
     assert notes["remarks"] == ["not changed: the program sets foreach itself"]
-    notes, *_ = noted(run_python, '{"optimizer": "fused"}', optimizer="Rprop")
+    notes, *_ = noted(run_warm_python, '{"optimizer": "fused"}', optimizer="Rprop")
     assert notes["remarks"] == ["not changed: the optimizer has no fused"]
 
 
@@ -173,12 +173,12 @@ TRAINER = """
 """
 
 
-def test_a_trainer_with_micro_batches_trains_the_same(run_python: Callable[..., str], torch: ModuleType) -> None:
+def test_a_trainer_with_micro_batches_trains_the_same(run_warm_python: Callable[..., str], torch: ModuleType) -> None:
     import json
 
     pytest.importorskip("transformers")
     source = textwrap.dedent(TRAINER)
-    whole, parts = (json.loads(run_python(source, count).splitlines()[-1]) for count in ("1", "4"))
+    whole, parts = (json.loads(run_warm_python(source, count).splitlines()[-1]) for count in ("1", "4"))
     # 28 rows in batches of 8: the last batch of an epoch has 4, and padding differs from row to row.
     assert whole[:2] == parts[:2] == [8, 8]
     assert whole[3] == parts[3] == {"remarks": [], "trainer_batch": 8, "counts_labels": True}
@@ -187,9 +187,9 @@ def test_a_trainer_with_micro_batches_trains_the_same(run_python: Callable[..., 
     assert parts[4] == pytest.approx(whole[4], abs=2e-4)
 
 
-def test_a_batch_that_has_no_such_parts_is_left_alone(run_python: Callable[..., str], torch: ModuleType) -> None:
+def test_a_batch_that_has_no_such_parts_is_left_alone(run_warm_python: Callable[..., str], torch: ModuleType) -> None:
     import json
 
     pytest.importorskip("transformers")
-    notes = json.loads(run_python(textwrap.dedent(TRAINER), "3").splitlines()[-1])[3]
+    notes = json.loads(run_warm_python(textwrap.dedent(TRAINER), "3").splitlines()[-1])[3]
     assert notes["remarks"] == ["not changed: a batch of 8 has no 3 equal parts"]

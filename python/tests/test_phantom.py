@@ -6,7 +6,7 @@ import os
 import pathlib
 import struct
 import subprocess
-import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -33,14 +33,23 @@ def library(phantom: str) -> pathlib.Path:
     return pathlib.Path(phantom)
 
 
-def run(library: pathlib.Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "LD_PRELOAD": str(library), **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(library: pathlib.Path, warm_python: str) -> Run:
+    """Runs code on the phantom."""
+
+    def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [warm_python, "-c", code],
+            env={**os.environ, "LD_PRELOAD": str(library), **environment},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return run
 
 
 def symbols(path: pathlib.Path) -> tuple[set[str], set[str]]:
@@ -104,13 +113,13 @@ print(torch.cuda.max_memory_allocated() > 8 * 32 * 64 * 64 * 2)
 
 @pytest.mark.parametrize("order", ["torch.contiguous_format", "torch.channels_last"])
 @pytest.mark.parametrize("kind", ["None", "torch.float16", "torch.bfloat16"])
-def test_a_step_of_training_runs(library: pathlib.Path, kind: str, order: str) -> None:
-    done = run(library, STEP.replace("{kind}", kind).replace("{order}", order))
+def test_a_step_of_training_runs(run: Run, kind: str, order: str) -> None:
+    done = run(STEP.replace("{kind}", kind).replace("{order}", order))
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
 
 @pytest.mark.parametrize("kind", ["torch.float16", "torch.bfloat16"])
-def test_attention_goes_through_cudnn_as_on_a_card_that_prefers_it(library: pathlib.Path, kind: str) -> None:
+def test_attention_goes_through_cudnn_as_on_a_card_that_prefers_it(run: Run, kind: str) -> None:
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 5):
         pytest.skip("this PyTorch has cuDNN's attention switched off")
     code = f"""
@@ -122,12 +131,12 @@ with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
     o.backward(torch.ones_like(o))
 print(tuple(q.grad.shape))
 """
-    done = run(library, code)
+    done = run(code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "(2, 4, 128, 64)\n", "")
 
 
 @pytest.mark.parametrize("cell", ["LSTM", "GRU", "RNN"])
-def test_a_recurrent_network_learns(library: pathlib.Path, cell: str) -> None:
+def test_a_recurrent_network_learns(run: Run, cell: str) -> None:
     code = f"""
 import torch
 net = torch.nn.{cell}(24, 32, 2, bidirectional=True, dropout=0.1).cuda()
@@ -135,7 +144,7 @@ y, _ = net(torch.randn(5, 3, 24, device="cuda"))
 y.sum().backward()
 print(tuple(y.shape), all(p.grad.shape == p.shape for p in net.parameters()))
 """
-    done = run(library, code)
+    done = run(code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "(5, 3, 64) True\n", "")
 
 
@@ -152,8 +161,8 @@ print(tuple(y.shape), all(p.grad.shape == p.shape for p in net.parameters()))
         ),
     ],
 )
-def test_a_library_that_is_lacking_is_named(library: pathlib.Path, code: str, function: str, owner: str) -> None:
-    done = run(library, f"import torch\n{code}")
+def test_a_library_that_is_lacking_is_named(run: Run, code: str, function: str, owner: str) -> None:
+    done = run(f"import torch\n{code}")
     expected = (
         f"oomph: the program calls {function} of {owner}, which the phantom GPU does not have: run this part on the CPU, "
         "or measure it on a GPU with `oomph run`"
@@ -163,9 +172,9 @@ def test_a_library_that_is_lacking_is_named(library: pathlib.Path, code: str, fu
     assert "RuntimeError" in done.stderr
 
 
-def test_convolutions_are_shown_where_they_are_asked_for(library: pathlib.Path) -> None:
+def test_convolutions_are_shown_where_they_are_asked_for(run: Run) -> None:
     code = "import torch; torch.nn.Conv2d(3, 8, 3, stride=2).cuda()(torch.ones(2, 3, 9, 9, device='cuda'))"
-    done = run(library, code, OOMPH_PHANTOM_LOG="conv")
+    done = run(code, OOMPH_PHANTOM_LOG="conv")
     line = "oomph conv: forward fp32 nchw x=2x3x9x9 w=8x3x3x3 y=2x8x4x4 pad=0x0 stride=2x2 dilation=1x1 groups=1 bytes="
     assert done.returncode == 0
     assert [shown[: len(line)] for shown in done.stderr.splitlines()] == [line]

@@ -50,10 +50,16 @@ class PlanOutput:
 
 
 def plan(
-    programs: Programs, source: str, *options: str, args: tuple[str, ...] = (), name: str = "train.py"
+    programs: Programs,
+    source: str,
+    *options: str,
+    args: tuple[str, ...] = (),
+    name: str = "train.py",
+    is_warm: bool = True,
 ) -> PlanOutput:
     programs.write(source, name)
-    words = [programs.oomph, "plan", "--python", sys.executable, *options, name, *args]
+    python = programs.warm_python if is_warm else sys.executable
+    words = [programs.oomph, "plan", "--python", python, *options, name, *args]
     environment = {**programs.environment(None), "OOMPH_PHANTOM_LIB": programs.phantom}
     return PlanOutput(
         subprocess.run(words, cwd=programs.folder, env=environment, capture_output=True, text=True, timeout=300)
@@ -61,7 +67,7 @@ def plan(
 
 
 def test_a_job_that_fits_is_told_with_its_peak_line_and_classes(programs: Programs) -> None:
-    done = plan(programs, TRAIN, "--gpu", "H200", "--json", args=("--batch", "4"))
+    done = plan(programs, TRAIN, "--gpu", "H200", "--json", args=("--batch", "4"), is_warm=False)
     assert done.code == 0, done.stderr
     answer = done.json()
     assert (answer["gpu"], answer["fits"], answer["steps"]) == ("H200", True, 4)
@@ -236,7 +242,7 @@ def test_torch_compile_is_planned_without_and_said_so(programs: Programs) -> Non
         "model = torch.nn.Sequential(*layers).cuda().compile() or model",
         "model = torch.compile(torch.nn.Sequential(*layers).cuda())",
     )
-    done = plan(programs, source, "--gpu", "L4", "--json")
+    done = plan(programs, source, "--gpu", "L4", "--json", is_warm=False)
     assert done.code == 0, done.stderr
     assert any(caveat.startswith("torch.compile: planned without it") for caveat in done.json()["caveats"])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
@@ -26,7 +25,7 @@ JOBS = (
 
 
 def plan(programs: Programs, card: str, script: pathlib.Path, *words: str) -> tuple[int, dict[str, object], str]:
-    options = ["--json", "--no-options", "--gpu", card, "--python", sys.executable]
+    options = ["--json", "--no-options", "--gpu", card, "--python", programs.warm_python]
     done = subprocess.run(
         [programs.oomph, "plan", *options, str(script), *words],
         cwd=programs.folder,

@@ -38,7 +38,7 @@ def kinds(sidecar: dict) -> list[str]:
 
 
 def test_an_error_nobody_catches_is_explained_under_its_traceback(programs: Programs) -> None:
-    ended = programs.run(LEAK, "--limit", "4GiB")
+    ended = programs.run(LEAK, "--limit", "4GiB", is_warm=False)
     assert ended.code == 1
     assert ended.stdout == ""
     trace, _, verdict = ended.stderr.partition("torch.OutOfMemoryError: CUDA out of memory.")
@@ -461,7 +461,8 @@ def test_the_text_of_tensorflow_is_explained(programs: Programs) -> None:
 
 
 def test_a_program_that_first_looks_whether_torch_is_installed_is_recorded(programs: Programs) -> None:
-    ended = programs.run("import importlib.util\nassert importlib.util.find_spec('torch')\n" + LEAK, "--limit", "4GiB")
+    source = "import importlib.util\nassert importlib.util.find_spec('torch')\n" + LEAK
+    ended = programs.run(source, "--limit", "4GiB", is_warm=False)
     assert ended.code == 1
     assert ended.recording()["oomph"]["devices"][0]["limit"] == 4 * GIB
     assert "capacity" in ended.stderr

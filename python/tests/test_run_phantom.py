@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -53,13 +52,13 @@ OnPhantom = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def on_phantom(oomph_bin: str, torch: object, tmp_path: pathlib.Path) -> OnPhantom:
+def on_phantom(oomph_bin: str, warm_python: str, tmp_path: pathlib.Path) -> OnPhantom:
     """Runs code under `oomph run --phantom` with these options."""
 
     def run(code: str, *words: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "job.py").write_text(code)
         return subprocess.run(
-            [oomph_bin, "run", "--phantom", *words, "--python", sys.executable, "job.py"],
+            [oomph_bin, "run", "--phantom", *words, "--python", warm_python, "job.py"],
             cwd=tmp_path, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
 
@@ -109,12 +108,12 @@ def test_segments_that_expand_run_out_as_the_card_does(
 
 
 def test_a_plan_with_segments_that_expand_comes_to_an_answer(
-    oomph_bin: str, torch: object, tmp_path: pathlib.Path
+    oomph_bin: str, warm_python: str, tmp_path: pathlib.Path
 ) -> None:
     def plan(code: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "job.py").write_text(code)
         return subprocess.run(
-            [oomph_bin, "plan", "--gpu", "T4", "--set", EXPANDABLE, "--python", sys.executable, "job.py"],
+            [oomph_bin, "plan", "--gpu", "T4", "--set", EXPANDABLE, "--python", warm_python, "job.py"],
             cwd=tmp_path, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
 

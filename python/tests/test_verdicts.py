@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 
 import pytest
 from conftest import ROOT
@@ -12,10 +11,9 @@ from conftest import ROOT
 VERDICTS = ROOT / "verdicts"
 LABELS = {row["file"]: row for row in map(json.loads, (VERDICTS / "labels.jsonl").read_text().splitlines())}
 
-sys.path.insert(0, str(VERDICTS))
+sys.path.append(str(VERDICTS))
 
 import run  # noqa: E402
-import warm  # noqa: E402
 
 # The program, and what its verdict has to be: cause, kind.
 KNOWN = {
@@ -47,16 +45,9 @@ KNOWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def python(oomph_bin: str, phantom: str) -> Iterator[str]:
-    """Stands in for an interpreter; see verdicts/warm.py."""
-    with warm.python(sys.executable, phantom) as stand_in:
-        yield stand_in
-
-
 @pytest.mark.parametrize("name", KNOWN)
-def test_the_verdict_names_cause_line_and_cure(name: str, python: str, oomph_bin: str) -> None:
-    code, verdict = run.verdict_of(LABELS[name], False, None, oomph_bin, python, [])
+def test_the_verdict_names_cause_line_and_cure(name: str, warm_python: str, oomph_bin: str) -> None:
+    code, verdict = run.verdict_of(LABELS[name], False, None, oomph_bin, warm_python, [])
     assert verdict is not None
     assert (code, verdict["cause"], verdict["kind"]) == (1, *KNOWN[name])
     assert run.judge(LABELS[name], verdict) == {"cause": True, "line": True, "advice": True, "harm": False}

@@ -40,9 +40,9 @@ proptest! {
 }
 
 #[test]
-fn every_truncation_of_every_message_is_read() {
+fn messages_cut_off_anywhere_are_read() {
     let corpus = corpus();
-    for end in (0..corpus.len()).step_by(7) {
+    for end in (0..corpus.len()).step_by(31) {
         read(&corpus[end.saturating_sub(900)..end]).expect("memory can be read");
     }
 }

@@ -90,7 +90,7 @@ fn recordings_cut_off_anywhere_are_refused_in_one_line() {
     for name in SMALL.into_iter().chain(LARGE) {
         let whole = pickle(name);
         let mut random = Random::new(whole.len() as u64);
-        for _ in rounds(40) {
+        for _ in rounds(20) {
             let end = random.between(0, whole.len() as u64) as usize;
             watch.case(format!("{name} cut off at {end}"), || read_and_run(&whole[..end]));
         }
@@ -105,7 +105,7 @@ fn recordings_cut_off_anywhere_are_refused_in_one_line() {
 fn flipped_bits_go_through_everything() {
     let mut watch = Watch::start();
     for (name, few) in
-        SMALL.map(|name| (name, 400)).into_iter().chain(LARGE[..2].iter().map(|name| (*name, 100)))
+        SMALL.map(|name| (name, 100)).into_iter().chain(LARGE[..2].iter().map(|name| (*name, 25)))
     {
         let whole = pickle(name);
         for seed in rounds(few) {
@@ -124,7 +124,7 @@ fn flipped_bits_go_through_everything() {
 #[test]
 fn well_formed_nonsense_goes_through_everything() {
     let mut watch = Watch::start();
-    for (name, few) in SMALL.map(|name| (name, 120)).into_iter().chain(LARGE.map(|name| (name, 60))) {
+    for (name, few) in SMALL.map(|name| (name, 40)).into_iter().chain(LARGE.map(|name| (name, 20))) {
         let whole = read_snapshot(&pickle(name)[..]).unwrap();
         for seed in rounds(few) {
             let mut absurd = shortened(&whole, seed);
