@@ -29,7 +29,7 @@ impl Scale {
             from: f64::from(events.start.0),
             events: f64::from(events.end.0.saturating_sub(events.start.0).max(1)),
             highest,
-            top: Bytes(highest.0 / 16 * 17).max(Bytes(1)),
+            top: Bytes(highest.0.saturating_add(highest.0 / 16)).max(Bytes(1)),
         }
     }
 
@@ -116,4 +116,18 @@ fn grid_lines(scale: &Scale, limit: Option<Bytes>) -> Vec<Bytes> {
     let apart =
         |bytes: &Bytes| limit.is_none_or(|limit| (scale.pixel(limit) - scale.pixel(*bytes)).abs() > 14.0);
     lines.filter(apart).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_amount_that_a_recording_can_claim_has_a_scale() {
+        for highest in [0, 1, 15, u64::MAX - 1, u64::MAX] {
+            let scale = Scale::new(&(EventIdx(0)..EventIdx(0)), Bytes(highest));
+            assert!((0.0..=UNITS).contains(&scale.y(Bytes(highest))), "{highest}");
+            assert!(!grid_lines(&scale, Some(Bytes(highest))).is_empty() || highest < 16, "{highest}");
+        }
+    }
 }
