@@ -17,7 +17,7 @@ class Randomness:
         self._cpu = torch.get_rng_state()
         self._cuda: list[Any] = []
         if torch.cuda.is_initialized():
-            self._cuda = [torch.cuda.get_rng_state(device) for device in range(torch.cuda.device_count())]
+            self._cuda = [generator.get_state() for generator in torch.cuda.default_generators]
         self._python = random.getstate()
         numpy = sys.modules.get("numpy.random")
         self._numpy: Any = numpy.get_state() if numpy is not None else None

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from .failures import is_failure, make_room, noted, steadily
+from .room import has_room
 
 # Parameters with their state that are updated at once, in bytes: on the CPU, and on a GPU.
 _CHUNK = 4 << 20
 _CHUNK_CUDA = 64 << 20
-# What an update with room to spare takes at most for a while, as a multiple of its parameters.
-_TEMPORARY = 2
-# After a failed try to find so much room, it is not looked for again for this many updates.
-_PATIENCE = 50
-
 # So often an update of one parameter is tried.
 _TRIES = 3
-
-_wait: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-
 
 def update(optimizer: Any) -> bool:
     """Makes the update, or finds that there is room for it: then it is False, and the update is still to be made.
@@ -32,7 +24,7 @@ def update(optimizer: Any) -> bool:
     it was, and made again in halves. The result is the same bit for bit, as each parameter's update depends on nothing but
     its own gradient and state; this holds for the optimizers of torch.optim, others are updated in one chunk.
     """
-    if _has_room(optimizer):
+    if has_room(optimizer):
         return False
     chunks = list(reversed(list(_chunks(optimizer))))
     done = 0
@@ -195,29 +187,3 @@ class _Copies:
 def _write(tensor: Any, value: Any) -> None:
     with torch.no_grad():
         steadily(lambda: tensor.copy_(value))
-
-
-def _has_room(optimizer: Any) -> bool:
-    """Whether the GPUs of the parameters have room for the update; then PyTorch's cache has it."""
-    parameters = [each for group in optimizer.param_groups for each in group["params"] if each.grad is not None]
-    if not parameters or not all(each.is_cuda for each in parameters):
-        return False
-    if _wait.get(optimizer, 0) > 0:
-        _wait[optimizer] -= 1
-        return False
-    # The first update makes the state.
-    if any(each not in optimizer.state for each in parameters):
-        return False
-    sizes: dict[Any, int] = {}
-    for each in parameters:
-        sizes[each.device] = sizes.get(each.device, 0) + each.numel() * each.element_size()
-    fused = all(group.get("fused") for group in optimizer.param_groups)
-    try:
-        for device, size in sizes.items():
-            torch.empty(_TEMPORARY * size if not fused else min(size, 1 << 20), dtype=torch.uint8, device=device)
-        return True
-    except Exception as error:
-        if not is_failure(error):
-            raise
-    _wait[optimizer] = _PATIENCE
-    return False
