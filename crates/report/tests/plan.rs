@@ -6,7 +6,8 @@ use oomph_diagnose::class_curves::ClassCurves;
 use oomph_diagnose::classes::Class;
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::phases::Stretch;
-use oomph_diagnose::results::plan::{PlanResult, PlannedAt};
+use oomph_diagnose::results::plan::{PlanResult, PlannedAt, PlannedPeaks};
+use oomph_report::text::{self, Colour};
 use oomph_trace::cards::card_named;
 use oomph_trace::{Bytes, EventIdx};
 
@@ -92,4 +93,22 @@ fn a_limit_far_above_is_named_and_does_not_flatten_the_curves() {
     assert_eq!(shown[3], "12 GiB");
     let limited = chart(&PlanResult { limit: Some(Bytes::gib(10)), ..result("H200") });
     assert!(limited.contains(&"limit 10 GiB".to_owned()), "{limited:?}");
+}
+
+#[test]
+fn what_fits_only_without_its_cache_is_not_said_to_need_more_than_there_is() {
+    let peaks = |reserved| PlannedPeaks { requested: Bytes::gib(12), allocated: Bytes::gib(12), reserved };
+    let said = |reserved, limit| {
+        let fits = PlanResult { fits: Some(true), peaks: Some(peaks(reserved)), limit, ..result("T4") };
+        text::plan::render(&fits, Colour::Off).lines().next().unwrap().to_owned()
+    };
+    assert_eq!(said(Bytes::gib(13), None), "fits on the T4 (14.57 GiB): 13.75 GiB at its peak");
+    assert_eq!(
+        said(Bytes::gib(14), None),
+        "fits on the T4 (14.57 GiB): with more room it would hold 14.75 GiB"
+    );
+    assert_eq!(
+        said(Bytes::gib(13), Some(Bytes(12 << 30))),
+        "fits under a limit of 12.00 GiB on the T4: with more room it would hold 13.75 GiB"
+    );
 }

@@ -69,13 +69,17 @@ impl Change {
         if peaks.is_some_and(|peaks| peaks.reserved + Bytes(had.reserved.0 / WORTH) > had.reserved) {
             return None;
         }
+        let fits = if failed { None } else { completes(trial, allowed).map(|(fits, _)| fits) };
+        // Where it fits because PyTorch gives its cache back, it holds no more than there is.
+        let most = if fits == Some(true) { allowed } else { Bytes(u64::MAX) };
+        let reserved = peaks.map(|peaks| peaks.reserved.min(most));
         Some(PlannedOption {
             change: self.name.to_owned(),
             instruction: self.instruction.to_owned(),
             how: How::Planned,
-            peak_reserved: peaks.map(|peaks| peaks.reserved),
-            process: peaks.map(|peaks| peaks.reserved + CONTEXT),
-            fits: if failed { None } else { completes(trial, allowed).map(|(fits, _)| fits) },
+            peak_reserved: reserved,
+            process: reserved.map(|reserved| reserved + CONTEXT),
+            fits,
         })
     }
 }

@@ -37,10 +37,20 @@ fn headline(result: &PlanResult, colour: Colour) -> String {
         None => format!("on the {} ({})", card.short, card.total),
     };
     match (result.fits, result.process()) {
+        // PyTorch gives its cache back in time.
+        (Some(true), Some(process)) if holds_more(result) => {
+            colour.good(&format!("fits {room}: with more room it would hold {process}"))
+        }
         (Some(true), Some(process)) => colour.good(&format!("fits {room}: {process} at its peak")),
         (Some(false), Some(process)) => colour.bad(&format!("does not fit {room}: {process} at its peak")),
         _ => colour.bad(&format!("cannot tell whether it fits {room}")),
     }
+}
+
+/// Whether it would hold more than there is, had it more.
+fn holds_more(result: &PlanResult) -> bool {
+    let room = result.limit.unwrap_or(result.card.total.saturating_sub(result.context));
+    result.peaks.is_some_and(|peaks| peaks.reserved > room)
 }
 
 /// `train.py:61, forward of step 2, in functional.py:3504`.
