@@ -91,3 +91,48 @@ def test_lightning_does_not_notice(tmp_path: pathlib.Path, accumulate: int) -> N
     assert cut_figures == pytest.approx(figures, rel=1e-5)
     pairs = zip(found.parameters(), expected.parameters())
     assert max(float((one - other).detach().abs().max()) for one, other in pairs) < 1e-6
+
+
+class Found(Module):
+    """Longer samples come after the batches that a finder tries; its loader has the size that was found."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__(room)
+        self.batch_size = 2
+
+    def train_dataloader(self) -> Any:
+        return torch.utils.data.DataLoader(DATA, batch_size=self.batch_size)
+
+    val_dataloader = train_dataloader
+
+    def loss(self, batch: Any) -> Any:
+        # In the third batch of an epoch a sample takes as much as two.
+        weight = 2 if self.trainer.global_step % 4 == 2 else 1
+        x, y = batch
+        self.sizes.append(len(x))
+        if weight * len(x) > self.room:
+            raise out_of_memory()
+        return nn.functional.cross_entropy(self.layers(x), y)
+
+
+def test_lightnings_own_finder_is_wrong_once_a_longer_sample_comes(tmp_path: pathlib.Path) -> None:
+    from pytorch_lightning.callbacks import BatchSizeFinder
+
+    def fitted(module: Found, *callbacks: Any) -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trainer = pytorch_lightning.Trainer(
+                max_epochs=1, accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False,
+                enable_checkpointing=False, default_root_dir=tmp_path, limit_val_batches=0, callbacks=list(callbacks),
+            )  # fmt: skip
+            trainer.fit(module)
+        return int(trainer.global_step)
+
+    finder = BatchSizeFinder(steps_per_trial=1, init_val=2)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        fitted(Found(9), finder)
+    assert finder.optimal_batch_size == 8
+    ours = Found(9)
+    ours.batch_size = 8
+    assert fitted(ours, oomph.fit.lightning()) == 4
+    assert {8, 4} <= set(ours.sizes)

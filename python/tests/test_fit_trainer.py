@@ -63,12 +63,11 @@ def train(folder: pathlib.Path, room: int, with_oomph: bool, **arguments: Any) -
             lr_scheduler_type="linear",
             logging_steps=1,
             save_strategy="no",
-            eval_strategy="epoch",
             report_to=[],
             use_cpu=True,
             disable_tqdm=True,
             seed=1,
-            **{"num_train_epochs": 2, **arguments},
+            **{"num_train_epochs": 2, "eval_strategy": "epoch", **arguments},
         ),
         train_dataset=Sentences(),
         eval_dataset=Sentences(),
@@ -97,6 +96,17 @@ def test_a_trainer_does_not_notice(tmp_path: pathlib.Path, accumulation: int) ->
         assert len(one) > 1 and one == pytest.approx(other, rel=2e-4)
     pairs = zip(found.model.parameters(), expected.model.parameters())
     assert max(float((one - other).detach().abs().max()) for one, other in pairs) < 2e-5
+
+
+def test_trainers_own_finder_changes_the_training(tmp_path: pathlib.Path) -> None:
+    """`auto_find_batch_size` begins anew with smaller batches: more updates, each at another learning rate."""
+    never = {"eval_strategy": "no", "num_train_epochs": 1}
+    expected, _ = train(tmp_path, 100, False, **never)
+    ours, _ = train(tmp_path, 5, True, **never)
+    theirs, sizes = train(tmp_path, 5, False, auto_find_batch_size=True, **never)
+    rates = [figures(run, "step", "learning_rate") for run in (expected, ours, theirs)]
+    assert rates[0] == rates[1] != rates[2]
+    assert expected.state.global_step == ours.state.global_step == 3 < theirs.state.global_step, sizes
 
 
 def test_evaluation_is_complete(tmp_path: pathlib.Path) -> None:
