@@ -108,11 +108,13 @@ impl Signals {
 
     /// Starts the child and waits for its end.
     pub fn run(&mut self, command: &mut Command) -> io::Result<Outcome> {
+        // It has to be there before the child: what the group is sent from then on has reached both.
+        let heard = self.source.take().map(|source| (source, Sentinel::start()));
+        let heard = heard.map(|(source, sentinel)| (source, sentinel.anew_if_ended()));
         let mut child = command.spawn()?;
-        let mut sentinel = Sentinel::start();
         let pid = Pid::from_child(&child);
         *locked(&self.receiver) = Receiver::Child(pid);
-        if let Some(mut source) = self.source.take() {
+        if let Some((mut source, mut sentinel)) = heard {
             let receiver = Arc::clone(&self.receiver);
             let was_asked_to_end = Arc::clone(&self.was_asked_to_end);
             thread::spawn(move || {

@@ -30,6 +30,12 @@ impl Sentinel {
         Sentinel { process: process.ok() }
     }
 
+    /// Another one, if this one has ended: what ended it came before the child, who has not got it.
+    pub(crate) fn anew_if_ended(mut self) -> Sentinel {
+        let has_ended = self.process.as_mut().is_some_and(|process| !matches!(process.try_wait(), Ok(None)));
+        if has_ended { Sentinel::start() } else { self }
+    }
+
     /// Whether `signal`, which has just reached us and by default ends a process, was sent to our group.
     pub(crate) fn was_sent_to_the_group(&mut self, signal: i32) -> bool {
         let Some(process) = &mut self.process else { return false };
