@@ -126,3 +126,29 @@ def test_a_script_that_uses_no_gpu_cannot_be_fitted(programs: Programs) -> None:
     done = programs.end(programs.start([programs.oomph, *words], card=None))
     assert done.code == 3
     assert done.stdout.startswith("cannot tell what would make it fit under a limit of 1.00 GiB\n")
+
+
+# Logits of 512 MiB.
+LOSS = """
+import torch
+
+head = torch.nn.Parameter(torch.zeros(1, 32768, device="cuda"))
+target = torch.zeros(4096, dtype=torch.long, device="cuda")
+optimizer = torch.optim.SGD([head], lr=0.1)
+for step in range(6):
+    torch.nn.functional.cross_entropy(head * torch.ones(4096, 1, device="cuda"), target).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_loss_in_chunks_is_the_first_thing_that_helps(programs: Programs) -> None:
+    script = programs.write(LOSS)
+    words = ["fit", "--python", sys.executable, "--dry-run", "--json", "--limit", "1300MiB", script.name]
+    done = programs.end(programs.start([programs.oomph, *words], card=None))
+    answer = json.loads(done.stdout)
+    assert (done.code, whats(answer["chosen"])) == (0, ["loss in chunks"]), done
+    [measure] = answer["chosen"]["measures"]
+    assert (measure["exact"], measure["costs"]) == ("up to rounding", 10)
+    # The logits, their log-softmax and two gradients; or the logits, their gradient and a chunk.
+    assert (answer["peak_reserved"] // (512 * MIB), answer["chosen"]["peak_reserved"] // (512 * MIB)) == (3, 2)

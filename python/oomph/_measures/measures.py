@@ -18,6 +18,7 @@ class Measures:
         # What there is to change: how many blocks a model repeats, the batch of a Trainer.
         self.found: dict[str, Any] = {}
         self._checkpointed = 0
+        self._losses: Any = None
         self._torch: Any = None
         timed = asked.get("timed")
         self._timing = Timing(*timed) if timed else None
@@ -36,8 +37,9 @@ class Measures:
     def at_torch(self, torch: Any) -> None:
         """PyTorch has been imported."""
         self._torch = torch
-        from . import autocast, checkpointing, optimizers
+        from . import autocast, checkpointing, loss, optimizers
 
+        self._losses = loss.Losses(torch, self.found, chunks=self._asked.get("loss") == "chunks")
         if self._asked.get("autocast"):
             autocast.around_models(torch, self.remarks)
         form = self._asked.get("optimizer")
@@ -65,5 +67,7 @@ class Measures:
         remarks = list(dict.fromkeys(self.remarks))
         if self._asked.get("checkpointing") and not self._checkpointed:
             remarks.append("not changed: no model repeats blocks that are not checkpointed yet")
+        if self._asked.get("loss") and self._losses is not None and not self._losses.chunked:
+            remarks.append("not changed: no plain loss on large logits was computed")
         timed = {"step_us": self._timing.step_us} if self._timing is not None else {}
         return {"remarks": remarks, **self.found, **timed}
