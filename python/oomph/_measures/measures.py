@@ -19,6 +19,7 @@ class Measures:
         self.found: dict[str, Any] = {}
         self._checkpointed = 0
         self._losses: Any = None
+        self._states: Any = None
         self._torch: Any = None
         timed = asked.get("timed")
         self._timing = Timing(*timed) if timed else None
@@ -37,7 +38,7 @@ class Measures:
     def at_torch(self, torch: Any) -> None:
         """PyTorch has been imported."""
         self._torch = torch
-        from . import autocast, checkpointing, loss, optimizers
+        from . import autocast, checkpointing, host_state, loss, optimizers
 
         self._losses = loss.Losses(torch, self.found, chunks=self._asked.get("loss") == "chunks")
         if self._asked.get("autocast"):
@@ -45,6 +46,8 @@ class Measures:
         form = self._asked.get("optimizer")
         if form:
             optimizers.take_form(torch, form, self.remarks)
+        has_state = bool(self._asked.get("host_state"))
+        self._states = host_state.States(torch, self.found, self.remarks, on_host=has_state)
         # Sees what the program says, before another form is taken.
         optimizers.note(torch, self.found)
         share = self._asked.get("checkpointing")
@@ -69,5 +72,7 @@ class Measures:
             remarks.append("not changed: no model repeats blocks that are not checkpointed yet")
         if self._asked.get("loss") and self._losses is not None and not self._losses.chunked:
             remarks.append("not changed: no plain loss on large logits was computed")
+        if self._asked.get("host_state") and self._states is not None and not self._states.moved:
+            remarks.append("not changed: no optimizer has state that can be on the host")
         timed = {"step_us": self._timing.step_us} if self._timing is not None else {}
         return {"remarks": remarks, **self.found, **timed}
