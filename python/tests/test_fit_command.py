@@ -189,6 +189,17 @@ def test_where_nothing_else_suffices_state_is_on_the_host(programs: Programs) ->
     assert (done.code, json.loads(done.stdout)["fits"]) == (1, False)
 
 
+def test_as_many_activations_are_on_the_host_as_it_takes(programs: Programs) -> None:
+    _, free = fitted(programs, "--gpu", "T4")
+    limit = free["peak_reserved"] * 8 // 10
+    code, answer = fitted(programs, "--limit", str(limit), "--without", "checkpointing", "--without", "settings")
+    assert (code, answer["fits"]) == (0, True)
+    assert whats(answer["chosen"]) == ["fused optimizer", "4 eighths of the saved activations on the host"]
+    assert [measure["exact"] for measure in answer["chosen"]["measures"]] == ["up to rounding", "bit for bit"]
+    tried = {tuple(whats(tried)): tried["fits"] for tried in answer["tried"]}
+    assert tried["fused optimizer", "2 eighths of the saved activations on the host"] is False
+
+
 def test_a_loss_in_chunks_is_the_first_thing_that_helps(programs: Programs) -> None:
     script = programs.write(LOSS)
     words = ["fit", "--python", sys.executable, "--dry-run", "--json", "--limit", "1300MiB", script.name]

@@ -20,6 +20,7 @@ class Measures:
         self._checkpointed = 0
         self._losses: Any = None
         self._states: Any = None
+        self._activations: Any = None
         self._torch: Any = None
         timed = asked.get("timed")
         self._timing = Timing(*timed) if timed else None
@@ -38,7 +39,7 @@ class Measures:
     def at_torch(self, torch: Any) -> None:
         """PyTorch has been imported."""
         self._torch = torch
-        from . import autocast, checkpointing, host_state, loss, optimizers
+        from . import autocast, checkpointing, host_activations, host_state, loss, optimizers
 
         self._losses = loss.Losses(torch, self.found, chunks=self._asked.get("loss") == "chunks")
         if self._asked.get("autocast"):
@@ -50,8 +51,12 @@ class Measures:
         self._states = host_state.States(torch, self.found, self.remarks, on_host=has_state)
         # Sees what the program says, before another form is taken.
         optimizers.note(torch, self.found)
+        on_host = self._asked.get("host_activations")
+        if on_host:
+            self._activations = host_activations.Activations(torch, tuple(on_host))
         share = self._asked.get("checkpointing")
         models = Models(torch)
+        models.at_first_call(lambda model: self.found.update(trains=True))
         models.at_first_call(lambda model: checkpointing.note(torch, model, self.found))
         if share:
             models.at_first_call(lambda model: self._checkpoint(torch, model, share[0] / share[1]))
@@ -74,5 +79,7 @@ class Measures:
             remarks.append("not changed: no plain loss on large logits was computed")
         if self._asked.get("host_state") and self._states is not None and not self._states.moved:
             remarks.append("not changed: no optimizer has state that can be on the host")
+        if self._activations is not None and not self._activations.moved:
+            remarks.append("not changed: no model saves activations that can be on the host")
         timed = {"step_us": self._timing.step_us} if self._timing is not None else {}
         return {"remarks": remarks, **self.found, **timed}
