@@ -126,3 +126,87 @@ def test_a_script_that_uses_no_gpu_cannot_be_fitted(programs: Programs) -> None:
     done = programs.end(programs.start([programs.oomph, *words], card=None))
     assert done.code == 3
     assert done.stdout.startswith("cannot tell what would make it fit under a limit of 1.00 GiB\n")
+
+
+# 16 parameters of 16 MiB, with a fused optimizer: 1 GiB of weights, gradients and Adam's state, and nothing else.
+STATE = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ParameterList(torch.zeros(1 << 22) for _ in range(16))
+    def forward(self, x):
+        return sum((part * x).sum() for part in self.parts)
+
+model = Model().to("cuda")
+optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+for step in range(6):
+    model(torch.ones((), device="cuda")).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print("trained")
+"""
+
+# Logits of 512 MiB.
+LOSS = """
+import torch
+
+head = torch.nn.Parameter(torch.zeros(1, 32768, device="cuda"))
+target = torch.zeros(4096, dtype=torch.long, device="cuda")
+optimizer = torch.optim.SGD([head], lr=0.1)
+for step in range(6):
+    torch.nn.functional.cross_entropy(head * torch.ones(4096, 1, device="cuda"), target).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_where_nothing_else_suffices_state_is_on_the_host(programs: Programs) -> None:
+    script = programs.write(STATE)
+    limit = 640 * MIB
+    words = ["fit", "--python", sys.executable, "--phantom", "--json", "-o", "fit.json", "--limit", str(limit)]
+    done = programs.end(programs.start([programs.oomph, *words, script.name], card=None))
+    assert (done.code, done.stdout) == (0, "trained\n"), done
+    answer = json.loads((programs.folder / "fit.json").read_text())
+    chosen = answer["chosen"]
+    assert chosen["measures"] == [
+        {
+            "what": "optimizer state on the host",
+            "do": "the optimizer's step for some parameters at a time, their state copied in and out",
+            "exact": "bit for bit",
+            "costs": 400,
+        }
+    ]
+    # Weights and gradients, and three groups of state of 32 MiB each; half a GiB of state is gone.
+    assert answer["peak_reserved"] >= 1024 * MIB
+    assert 608 * MIB <= chosen["peak_reserved"] <= limit
+    summary = json.loads((done.run() / "main.json").read_text())
+    assert summary["devices"][0]["peak_reserved"] == chosen["peak_reserved"]
+    # Without it there is nothing.
+    words = ["fit", "--python", sys.executable, "--dry-run", "--json", "--limit", str(limit), "--without", "host-state"]
+    done = programs.end(programs.start([programs.oomph, *words, script.name], card=None))
+    assert (done.code, json.loads(done.stdout)["fits"]) == (1, False)
+
+
+def test_as_many_activations_are_on_the_host_as_it_takes(programs: Programs) -> None:
+    _, free = fitted(programs, "--gpu", "T4")
+    limit = free["peak_reserved"] * 8 // 10
+    code, answer = fitted(programs, "--limit", str(limit), "--without", "checkpointing", "--without", "settings")
+    assert (code, answer["fits"]) == (0, True)
+    assert whats(answer["chosen"]) == ["fused optimizer", "4 eighths of the saved activations on the host"]
+    assert [measure["exact"] for measure in answer["chosen"]["measures"]] == ["up to rounding", "bit for bit"]
+    tried = {tuple(whats(tried)): tried["fits"] for tried in answer["tried"]}
+    assert tried["fused optimizer", "2 eighths of the saved activations on the host"] is False
+
+
+def test_a_loss_in_chunks_is_the_first_thing_that_helps(programs: Programs) -> None:
+    script = programs.write(LOSS)
+    words = ["fit", "--python", sys.executable, "--dry-run", "--json", "--limit", "1300MiB", script.name]
+    done = programs.end(programs.start([programs.oomph, *words], card=None))
+    answer = json.loads(done.stdout)
+    assert (done.code, whats(answer["chosen"])) == (0, ["loss in chunks"]), done
+    [measure] = answer["chosen"]["measures"]
+    assert (measure["exact"], measure["costs"]) == ("up to rounding", 10)
+    # The logits, their log-softmax and two gradients; or the logits, their gradient and a chunk.
+    assert (answer["peak_reserved"] // (512 * MIB), answer["chosen"]["peak_reserved"] // (512 * MIB)) == (3, 2)

@@ -118,7 +118,7 @@ def noted(run_warm_python: Callable[..., str], asked: str, optimizer: str = "Ada
 
 def test_a_program_tells_what_there_is_to_change(run_warm_python: Callable[..., str], torch: ModuleType) -> None:
     notes, weight, *_ = noted(run_warm_python, "{}")
-    assert notes == {"remarks": [], "forms": ["fused", "single"], "blocks": 4, "batch_norm": False}
+    assert notes == {"remarks": [], "forms": ["fused", "single"], "trains": True, "blocks": 4, "batch_norm": False}
     notes, same, fused, _ = noted(run_warm_python, '{"checkpointing": [2, 4]}')
     assert (notes["remarks"], same, fused) == ([], weight, None)
     notes, _, fused, _ = noted(run_warm_python, '{"optimizer": "fused"}')

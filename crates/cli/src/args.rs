@@ -116,9 +116,10 @@ Exit code: 0 it fits, 1 it does not, 3 cannot tell; of the table: 0 if it fits a
   oomph fit --gpu L4 --vary --batch --accumulate --accum train.py --batch 64",
         mut_arg("command", |arg| arg.help("A script (.py) and its arguments")),
         override_usage = "oomph fit [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...",
-        after_help = "Measures: settings of the allocator, forms of the optimizer, gradient
-checkpointing of as few blocks as it takes, micro-batches. They are tried on a
-GPU that is not there; where there is one, those that fit are timed on it.
+        after_help = "Measures: settings of the allocator, forms of the optimizer, the loss in chunks,
+gradient checkpointing of as few blocks as it takes, micro-batches, optimizer
+state and saved activations on the host. They are tried on a GPU that is not
+there; where there is one, those that fit are timed on it.
 Exit code: the script's own; 1 if nothing makes it fit, 3 if nobody can tell.
 With --dry-run: 0 if it fits."
     )]

@@ -12,15 +12,32 @@ pub struct Measures {
     /// Another form of the optimizers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<Form>,
+    /// The loss on logits in another form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
     /// Gradient checkpointing of so many of so many blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpointing: Option<(u32, u32)>,
     /// Batches of a Trainer in so many parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub micro_batches: Option<u32>,
+    /// The optimizers' state on the host between steps.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub host_state: bool,
+    /// So many of so many parts of the saved activations on the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_activations: Option<(u32, u32)>,
     /// Steps are timed from the first to the second of these, and then the process ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<(u32, u32)>,
+}
+
+/// A form of the loss on logits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Loss {
+    /// Some rows at a time.
+    Chunks,
 }
 
 /// A form of PyTorch's optimizers.

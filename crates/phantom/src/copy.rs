@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use crate::code::{Code, SUCCESS};
 use crate::memory::is_of_the_card;
+use crate::pinned;
 
 /// Does the part of a copy that touches real memory.
 ///
@@ -15,7 +16,7 @@ pub(crate) unsafe fn copy(to: *mut c_void, from: *const c_void, count: usize) ->
     }
     if from.is_null() || is_of_the_card(from as u64) {
         // SAFETY: `to` is host memory of `count` bytes, which the caller of cudaMemcpy gave to be written.
-        unsafe { to.cast::<u8>().write_bytes(0, count) };
+        unsafe { pinned::zero(to, count) };
     } else {
         // SAFETY: both are host memory of `count` bytes; they may overlap, which `copy` allows.
         unsafe { to.cast::<u8>().copy_from(from.cast::<u8>(), count) };

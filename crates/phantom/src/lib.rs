@@ -5,8 +5,8 @@
 //! A copy from the card gives zeros. The phantom also answers for cuBLAS and cuDNN, which bring their own runtime and
 //! would find no device. Functions of other libraries print that the phantom does not have them.
 //!
-//! In reading order: the card, codes, the real runtime, answers, handles, functions that need no code, the card's memory, and then one
-//! module for each library.
+//! In reading order: the card, codes, the real runtime, answers, handles, functions that need no code, the card's memory,
+//! pinned memory, copies, and then one module for each library.
 #![allow(unsafe_code)]
 
 mod card;
@@ -24,6 +24,8 @@ mod functions;
 mod memory;
 
 mod pages;
+
+mod pinned;
 
 mod copy;
 

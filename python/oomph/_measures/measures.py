@@ -18,6 +18,9 @@ class Measures:
         # What there is to change: how many blocks a model repeats, the batch of a Trainer.
         self.found: dict[str, Any] = {}
         self._checkpointed = 0
+        self._losses: Any = None
+        self._states: Any = None
+        self._activations: Any = None
         self._torch: Any = None
         timed = asked.get("timed")
         self._timing = Timing(*timed) if timed else None
@@ -36,17 +39,24 @@ class Measures:
     def at_torch(self, torch: Any) -> None:
         """PyTorch has been imported."""
         self._torch = torch
-        from . import autocast, checkpointing, optimizers
+        from . import autocast, checkpointing, host_activations, host_state, loss, optimizers
 
+        self._losses = loss.Losses(torch, self.found, chunks=self._asked.get("loss") == "chunks")
         if self._asked.get("autocast"):
             autocast.around_models(torch, self.remarks)
         form = self._asked.get("optimizer")
         if form:
             optimizers.take_form(torch, form, self.remarks)
+        has_state = bool(self._asked.get("host_state"))
+        self._states = host_state.States(torch, self.found, self.remarks, on_host=has_state)
         # Sees what the program says, before another form is taken.
         optimizers.note(torch, self.found)
+        on_host = self._asked.get("host_activations")
+        if on_host:
+            self._activations = host_activations.Activations(torch, tuple(on_host))
         share = self._asked.get("checkpointing")
         models = Models(torch)
+        models.at_first_call(lambda model: self.found.update(trains=True))
         models.at_first_call(lambda model: checkpointing.note(torch, model, self.found))
         if share:
             models.at_first_call(lambda model: self._checkpoint(torch, model, share[0] / share[1]))
@@ -65,5 +75,11 @@ class Measures:
         remarks = list(dict.fromkeys(self.remarks))
         if self._asked.get("checkpointing") and not self._checkpointed:
             remarks.append("not changed: no model repeats blocks that are not checkpointed yet")
+        if self._asked.get("loss") and self._losses is not None and not self._losses.chunked:
+            remarks.append("not changed: no plain loss on large logits was computed")
+        if self._asked.get("host_state") and self._states is not None and not self._states.moved:
+            remarks.append("not changed: no optimizer has state that can be on the host")
+        if self._activations is not None and not self._activations.moved:
+            remarks.append("not changed: no model saves activations that can be on the host")
         timed = {"step_us": self._timing.step_us} if self._timing is not None else {}
         return {"remarks": remarks, **self.found, **timed}

@@ -59,8 +59,14 @@ pub(crate) enum Without {
     Settings,
     /// Forms of the optimizer
     Optimizer,
+    /// The loss in chunks
+    Loss,
     /// Gradient checkpointing
     Checkpointing,
     /// Micro-batches
     MicroBatches,
+    /// The optimizers' state on the host
+    HostState,
+    /// Saved activations on the host
+    HostActivations,
 }

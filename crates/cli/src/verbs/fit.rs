@@ -66,8 +66,11 @@ fn family(without: &Without) -> Family {
     match without {
         Without::Settings => Family::Settings,
         Without::Optimizer => Family::Optimizer,
+        Without::Loss => Family::Loss,
         Without::Checkpointing => Family::Checkpointing,
         Without::MicroBatches => Family::MicroBatches,
+        Without::HostState => Family::HostState,
+        Without::HostActivations => Family::HostActivations,
     }
 }
 

@@ -120,7 +120,7 @@ impl Runs<'_> {
             self.request.flags.as_ref().map(|(batch, accumulate)| (batch.as_str(), accumulate.as_str()));
         let space = Space::of(&base.measures, &self.job.program.args, flags);
         let without = &self.request.without;
-        let space = without.iter().fold(space, |space, family| space.without(family.point()));
+        let space = without.iter().fold(space, |space, family| family.out_of(space));
         let found = self.search(space, &base)?;
         let mut kept = Remembered::new(found.space.clone(), found.best, found.rivals.clone());
         kept.peaks = [peaks.requested.0, peaks.allocated.0, peaks.reserved.0];
@@ -149,6 +149,17 @@ impl Runs<'_> {
                 for (point, tried, outcome) in self.try_all(&space, pair)? {
                     match outcome {
                         Some(outcome) => drop(trials.insert(point, (tried, outcome))),
+                        None if point.host > 0 => space = Family::HostActivations.out_of(space),
+                        None => space = space.without(point),
+                    }
+                }
+            }
+            // Where activations cannot be on the host, the state may be.
+            let on_host = space.on_host();
+            if on_host.host > 0 && !trials.contains_key(&on_host) {
+                for (point, tried, outcome) in self.try_all(&space, &[on_host])? {
+                    match outcome {
+                        Some(outcome) => drop(trials.insert(point, (tried, outcome))),
                         None => space = space.without(point),
                     }
                 }
@@ -157,13 +168,20 @@ impl Runs<'_> {
         let best = self.cheapest(&space, &space, &mut trials)?;
         let mut rivals: Vec<Point> = best.into_iter().collect();
         if best.is_some_and(|best| best != as_it_is) {
-            // What it would take without each of its measures: shown to the user, and timed where there is a GPU.
-            for family in [Family::Checkpointing, Family::MicroBatches] {
-                let smaller = space.clone().without(family.point());
+            // What it would take without each of its dear measures: shown to the user, and timed where there is a GPU.
+            let on_host = Point { host: 1, ..as_it_is };
+            let without = [
+                Family::Checkpointing.out_of(space.clone()),
+                Family::MicroBatches.out_of(space.clone()),
+                space.clone().without(on_host),
+            ];
+            for smaller in without {
                 rivals.extend(self.cheapest(&smaller, &space, &mut trials)?);
             }
         }
-        rivals.sort_unstable_by_key(|point| (space.costs(*point), point.blocks, point.parts, point.form));
+        rivals.sort_unstable_by_key(|point| {
+            (space.costs(*point), point.blocks, point.parts, point.host, point.form, point.chunks)
+        });
         rivals.dedup();
         for point in &rivals {
             if let Some((tried, _)) = trials.get_mut(point) {

@@ -1,45 +1,49 @@
-//! A point in the space of measures: how much of each is taken, and what that costs.
+//! A point in the space of measures: how much of each is taken.
 
 use std::ffi::OsString;
 
-use oomph_diagnose::results::fit::{Exactness, Measure};
 use oomph_trace::sidecar::MeasureNotes;
 use serde::{Deserialize, Serialize};
 
-use crate::measures::{Form, Measures};
+use crate::measures::{Form, Loss, Measures};
 use crate::plan::vary;
 
-/// Costs, in thousandths of a step's time: estimates, from jobs that keep a GPU busy.
-mod cost {
-    /// A setting of the allocator.
-    pub(super) const SETTING: u32 = 2;
-    /// The fused optimizer is quicker, if anything; other roundings are the reason to do without.
-    pub(super) const FUSED: u32 = 3;
-    /// More launches in the optimizer's step.
-    pub(super) const SINGLE: u32 = 20;
-    /// A forward pass is a third of a step: all blocks computed again cost that.
-    pub(super) const CHECKPOINTING: u32 = 330;
-    /// Any checkpointing.
-    pub(super) const CHECKPOINTING_AT_ALL: u32 = 5;
-    /// One more part of a batch: more launches, and smaller kernels. Four jobs on an H200 lost 5% to 42% by the second.
-    pub(super) const PART: u32 = 200;
-}
+/// The least state of optimizers that is worth moving.
+const LEAST_STATE: u64 = 16 << 20;
 
 /// How much of each measure is taken. The setting of the allocator is found by replay, and is not part of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct Point {
     /// Whether the optimizers take another form.
     pub(super) form: bool,
+    /// Whether the loss is computed in chunks.
+    pub(super) chunks: bool,
     /// How many blocks are checkpointed.
     pub(super) blocks: u32,
     /// In how many parts a batch is computed; 0 and 1 are one.
     pub(super) parts: u32,
+    /// How much is on the host: a rung of the space's ladder, 0 for nothing.
+    pub(super) host: u32,
+}
+
+/// What is on the host. Rungs are ordered: each has all that those below it have. So the search has one question more
+/// to ask, and not two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Rung {
+    /// The optimizers' state.
+    pub(super) state: bool,
+    /// So many eighths of the saved activations.
+    pub(super) eighths: u32,
 }
 
 impl Point {
     /// Whether this takes at least as much of every measure.
     pub(super) fn covers(self, other: Point) -> bool {
-        self.form >= other.form && self.blocks >= other.blocks && self.parts.max(1) >= other.parts.max(1)
+        self.form >= other.form
+            && self.chunks >= other.chunks
+            && self.blocks >= other.blocks
+            && self.parts.max(1) >= other.parts.max(1)
+            && self.host >= other.host
     }
 }
 
@@ -48,19 +52,25 @@ impl Point {
 pub(super) struct Space {
     /// The form that its optimizers can take.
     pub(super) form: Option<Form>,
+    /// Whether there is a loss that can be computed in chunks.
+    pub(super) chunks: bool,
     /// Blocks that can be checkpointed.
     pub(super) blocks: u32,
     /// How a batch is cut.
     pub(super) cut: Option<Cut>,
+    /// What can be on the host, one rung above the other.
+    pub(super) ladder: Vec<Rung>,
+    /// The bytes of the optimizers' state: what the rung with it saves.
+    pub(super) state: u64,
 }
 
 /// How a batch is cut into parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cut {
     /// The whole batch.
-    batch: u32,
+    pub(super) batch: u32,
     /// The script's flags for the batch and for accumulation; `None`: the arguments of its Trainer.
-    flags: Option<(String, String)>,
+    pub(super) flags: Option<(String, String)>,
 }
 
 impl Space {
@@ -77,56 +87,86 @@ impl Space {
         };
         Space {
             form: [Form::Fused, Form::Single].into_iter().find(is_open),
+            chunks: notes.logits > 0,
             blocks: notes.blocks,
             cut: by_flags.or_else(by_trainer).filter(|cut| cut.batch > 1 && !notes.batch_norm),
+            ladder: ladder(notes.state >= LEAST_STATE, notes.trains),
+            state: notes.state,
         }
     }
 
-    /// Every point, the cheapest first.
+    /// Every point that is considered, the cheapest first. What is on the host costs so much that less of it is always
+    /// worth another form, and a finer step in blocks is not worth a trial.
     pub(super) fn points(&self) -> Vec<Point> {
-        let forms = if self.form.is_some() { [false, true].as_slice() } else { &[false] };
+        let whether = |is_open: bool| if is_open { [false, true].as_slice() } else { &[false] };
         let batch = self.cut.as_ref().map_or(1, |cut| cut.batch);
-        let parts: Vec<u32> = (1..=batch).filter(|parts| batch.is_multiple_of(*parts)).collect();
         let mut points = Vec::new();
-        for &form in forms {
-            for blocks in 0..=self.blocks {
-                points.extend(parts.iter().map(|&parts| Point { form, blocks, parts }));
+        for parts in (1..=batch).filter(|parts| batch.is_multiple_of(*parts)) {
+            for &form in whether(self.form.is_some()) {
+                for &chunks in whether(self.chunks) {
+                    let blocks = 0..=self.blocks;
+                    points.extend(blocks.map(|blocks| Point { form, chunks, blocks, parts, host: 0 }));
+                }
+            }
+            for host in 1..=self.ladder.len() as u32 {
+                let quarters = (0..=4).map(|quarter| (self.blocks * quarter).div_ceil(4));
+                points.extend(quarters.map(|blocks| Point { blocks, parts, host, ..self.strongest() }));
             }
         }
-        points.sort_by_cached_key(|point| self.costs(*point));
+        points.sort_by_cached_key(|point| (self.costs(*point), point.host, point.blocks, point.parts));
+        points.dedup();
         points
     }
 
-    /// All of each measure, by itself: what is tried first.
+    /// All of each measure, by itself: what is tried first. With what is on the host come the other forms, as always.
     pub(super) fn alone(&self) -> Vec<Point> {
         let base = Point { parts: 1, ..Point::default() };
         let parts = self.cut.as_ref().map_or(1, |cut| cut.batch);
         let all = [
             Point { form: self.form.is_some(), ..base },
+            Point { chunks: self.chunks, ..base },
             Point { blocks: self.blocks, ..base },
             Point { parts, ..base },
+            if self.ladder.is_empty() { base } else { self.on_host() },
         ];
         all.into_iter().filter(|point| *point != base).collect()
+    }
+
+    /// All that can be on the host.
+    pub(super) fn on_host(&self) -> Point {
+        Point { blocks: 0, parts: 1, ..self.strongest() }
     }
 
     /// All of every measure.
     pub(super) fn strongest(&self) -> Point {
         let parts = self.cut.as_ref().map_or(1, |cut| cut.batch);
-        Point { form: self.form.is_some(), blocks: self.blocks, parts }
+        let host = self.ladder.len() as u32;
+        Point { form: self.form.is_some(), chunks: self.chunks, blocks: self.blocks, parts, host }
     }
 
     /// Without the measures of a point that the program cannot take.
     pub(super) fn without(self, point: Point) -> Space {
         Space {
             form: self.form.filter(|_| !point.form),
+            chunks: self.chunks && !point.chunks,
             blocks: if point.blocks > 0 { 0 } else { self.blocks },
             cut: self.cut.filter(|_| point.parts <= 1),
+            ladder: if point.host > 0 { Vec::new() } else { self.ladder },
+            state: self.state,
         }
     }
 
-    /// What a point costs.
-    pub(super) fn costs(&self, point: Point) -> u32 {
-        self.measures(point).iter().map(|measure| measure.costs).sum()
+    /// Without one of the two things that can be on the host.
+    pub(super) fn without_on_host(mut self, taken: fn(&mut Rung)) -> Space {
+        self.ladder.iter_mut().for_each(taken);
+        self.ladder.dedup();
+        self.ladder.retain(|rung| *rung != Rung::default());
+        self
+    }
+
+    /// What is on the host at a point.
+    pub(super) fn rung(&self, point: Point) -> Rung {
+        point.host.checked_sub(1).and_then(|at| self.ladder.get(at as usize)).copied().unwrap_or_default()
     }
 
     /// What the process is asked to do for it.
@@ -135,8 +175,11 @@ impl Space {
         Measures {
             autocast: false,
             optimizer: self.form.filter(|_| point.form),
+            loss: point.chunks.then_some(Loss::Chunks),
             checkpointing: (point.blocks > 0).then_some((point.blocks, self.blocks)),
             micro_batches: (by_trainer && point.parts > 1).then_some(point.parts),
+            host_state: self.rung(point).state,
+            host_activations: Some((self.rung(point).eighths, 8)).filter(|(eighths, _)| *eighths > 0),
             timed: None,
         }
     }
@@ -151,45 +194,12 @@ impl Space {
         let args = vary::with_value(args, flag, u64::from(batch / point.parts));
         vary::with_value(&args, accumulate, had * u64::from(point.parts))
     }
-
-    /// The measures of a point, in words.
-    pub(super) fn measures(&self, point: Point) -> Vec<Measure> {
-        let mut found = Vec::new();
-        if let Some(form) = self.form.filter(|_| point.form) {
-            let (what, instruction, costs) = match form {
-                Form::Fused => ("fused optimizer", "fused=True in the optimizer", cost::FUSED),
-                Form::Single => ("optimizer without foreach", "foreach=False in the optimizer", cost::SINGLE),
-            };
-            found.push(measure(what, instruction, Exactness::Rounding, costs));
-        }
-        if point.parts > 1
-            && let Some(cut) = &self.cut
-        {
-            let micro = cut.batch / point.parts;
-            let (flag, accumulate) = cut.flags.as_ref().map_or(
-                ("per_device_train_batch_size=", "gradient_accumulation_steps="),
-                |(flag, accumulate)| (flag.as_str(), accumulate.as_str()),
-            );
-            let space = if cut.flags.is_some() { " " } else { "" };
-            let instruction = format!("{flag}{space}{micro} {accumulate}{space}{}", point.parts);
-            let what = format!("micro-batches of {micro}, {} for each batch", point.parts);
-            found.push(measure(&what, &instruction, Exactness::Dropout, cost::PART * (point.parts - 1)));
-        }
-        if point.blocks > 0 {
-            let share = cost::CHECKPOINTING * point.blocks / self.blocks.max(1);
-            let what = format!("checkpointing of {} of {} blocks", point.blocks, self.blocks);
-            let instruction = format!("torch.utils.checkpoint around the first {} blocks", point.blocks);
-            found.push(measure(&what, &instruction, Exactness::Bits, share + cost::CHECKPOINTING_AT_ALL));
-        }
-        found
-    }
 }
 
-/// A setting of the allocator.
-pub(super) fn setting(options: &str) -> Measure {
-    measure(options, &format!("PYTORCH_CUDA_ALLOC_CONF={options}"), Exactness::Bits, cost::SETTING)
-}
-
-fn measure(what: &str, instruction: &str, exact: Exactness, costs: u32) -> Measure {
-    Measure { what: what.to_owned(), instruction: instruction.to_owned(), exact, costs }
+/// What can be on the host: first the state, which is moved once a step; then, on top of it, more and more of the
+/// activations.
+fn ladder(has_state: bool, trains: bool) -> Vec<Rung> {
+    let state = has_state.then_some(Rung { state: true, eighths: 0 });
+    let eighths: &[u32] = if trains { &[2, 4, 6, 8] } else { &[] };
+    state.into_iter().chain(eighths.iter().map(|&eighths| Rung { state: has_state, eighths })).collect()
 }

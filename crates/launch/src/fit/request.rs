@@ -2,7 +2,7 @@
 
 use oomph_trace::Bytes;
 
-use super::point::Point;
+use super::point::{Point, Space};
 use crate::plan::subject::Subject;
 
 /// A wish: this program, in this memory.
@@ -31,21 +31,30 @@ pub enum Family {
     Settings,
     /// Forms of the optimizer.
     Optimizer,
+    /// The loss in chunks.
+    Loss,
     /// Gradient checkpointing.
     Checkpointing,
     /// Micro-batches.
     MicroBatches,
+    /// The optimizers' state on the host.
+    HostState,
+    /// Saved activations on the host.
+    HostActivations,
 }
 
 impl Family {
-    /// A point that takes nothing else.
-    pub(super) fn point(self) -> Point {
+    /// A space without its measures.
+    pub(super) fn out_of(self, space: Space) -> Space {
         let nothing = Point { parts: 1, ..Point::default() };
         match self {
-            Family::Settings => nothing,
-            Family::Optimizer => Point { form: true, ..nothing },
-            Family::Checkpointing => Point { blocks: 1, ..nothing },
-            Family::MicroBatches => Point { parts: 2, ..nothing },
+            Family::Settings => space,
+            Family::Optimizer => space.without(Point { form: true, ..nothing }),
+            Family::Loss => space.without(Point { chunks: true, ..nothing }),
+            Family::Checkpointing => space.without(Point { blocks: 1, ..nothing }),
+            Family::MicroBatches => space.without(Point { parts: 2, ..nothing }),
+            Family::HostState => space.without_on_host(|rung| rung.state = false),
+            Family::HostActivations => space.without_on_host(|rung| rung.eighths = 0),
         }
     }
 }

@@ -12,7 +12,8 @@ use oomph_machine::cores;
 use oomph_trace::Bytes;
 use oomph_trace::cards::{Card, card_named};
 
-use super::point::{self, Point, Space};
+use super::costs;
+use super::point::{Point, Space};
 use super::remembered;
 use super::request::{Family, Request};
 use super::search::Outcome;
@@ -51,7 +52,7 @@ impl Tried {
     fn new(space: &Space, point: Point, setting: Option<String>, peak: Option<Bytes>, fits: bool) -> Tried {
         let mut measures = space.measures(point);
         if let Some(options) = &setting {
-            measures.insert(0, point::setting(options));
+            measures.insert(0, costs::setting(options));
         }
         let combination = Combination { measures, peak_reserved: peak, fits, step_us: None };
         Tried { point, setting, combination }
@@ -124,7 +125,7 @@ impl Runs<'_> {
                 .is_some_and(|(fits, retries)| fits && retries <= RETRIES);
         let is_sought = needs.is_some() && !fits_so && !self.request.without.contains(&Family::Settings);
         let setting = if is_sought { self.setting(trial) } else { None };
-        let costs = setting.as_ref().map_or(0, |(options, _)| point::setting(options).costs);
+        let costs = setting.as_ref().map_or(0, |(options, _)| costs::setting(options).costs);
         let fits = fits_so || setting.is_some();
         // Where the cache has to be given back once, it holds what it may.
         let plain = if fits { needs.map(|needs| needs.min(self.allowed)) } else { needs };
@@ -177,7 +178,14 @@ impl Runs<'_> {
 
 /// The folder of a trial.
 pub(super) fn name(point: Point) -> String {
-    format!("blocks-{}-parts-{}-form-{}", point.blocks, point.parts, u8::from(point.form))
+    format!(
+        "blocks-{}-parts-{}-form-{}-chunks-{}-host-{}",
+        point.blocks,
+        point.parts,
+        u8::from(point.form),
+        u8::from(point.chunks),
+        point.host
+    )
 }
 
 pub(super) fn words(measures: &[Measure]) -> String {

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::answer::{answer, put};
 use crate::code::{self, Code, INVALID_VALUE, OUT_OF_MEMORY, SUCCESS};
 use crate::store::Handle;
-use crate::{copy, memory};
+use crate::{copy, memory, pinned};
 
 /// Memory of the card.
 #[unsafe(no_mangle)]
@@ -30,17 +30,10 @@ answer! {
     fn cudaHostGetDevicePointer(at: *mut Handle, address: Handle, _: c_uint) { *at = address; }
 }
 
-unsafe extern "C" {
-    fn aligned_alloc(alignment: usize, size: usize) -> Handle;
-    fn free(address: Handle);
-}
-
 /// Pinned memory is ordinary memory here.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaHostAlloc(at: *mut Handle, size: usize, _: c_uint) -> Code {
-    let Some(size) = size.max(1).checked_next_multiple_of(4096) else { return code::fail(OUT_OF_MEMORY) };
-    // SAFETY: a power of two and a multiple of it, as aligned_alloc wants them.
-    let address = unsafe { aligned_alloc(4096, size) };
+    let address = pinned::take(size);
     if address.is_null() {
         return code::fail(OUT_OF_MEMORY);
     }
@@ -59,23 +52,24 @@ pub(crate) unsafe extern "C" fn cudaMallocHost(at: *mut Handle, size: usize) -> 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaFreeHost(address: Handle) -> Code {
     // SAFETY: the caller has it from cudaHostAlloc above, or it is null.
-    unsafe { free(address) };
+    unsafe { pinned::give(address) };
     SUCCESS
 }
 
-/// What kind of memory an address is: 0 not CUDA's, 2 the card's.
+/// What kind of memory an address is: 0 not CUDA's, 1 pinned, 2 the card's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaPointerGetAttributes(at: *mut c_int, address: *const c_void) -> Code {
     if at.is_null() {
         return code::fail(INVALID_VALUE);
     }
     let of_the_card = memory::is_of_the_card(address as u64);
+    let is_pinned = pinned::holds(address as usize, 1);
     // SAFETY: cudaPointerAttributes is two ints and two pointers, in every version; the caller owns one.
     unsafe {
-        at.write(if of_the_card { 2 } else { 0 });
+        at.write(if of_the_card { 2 } else { c_int::from(is_pinned) });
         at.add(1).write(0);
         let pointers = at.add(2).cast::<*const c_void>();
-        pointers.write_unaligned(if of_the_card { address } else { std::ptr::null() });
+        pointers.write_unaligned(if of_the_card || is_pinned { address } else { std::ptr::null() });
         pointers.add(1).write_unaligned(if of_the_card { std::ptr::null() } else { address });
     }
     SUCCESS

@@ -287,6 +287,12 @@ dicts! {
         batch_norm: bool,
         /// The forms that its optimizers leave open: `fused`, `single`.
         forms: Vec<String>,
+        /// The largest log-softmax that a plain loss on logits kept; 0 where none was large.
+        logits: u64 = 0,
+        /// The optimizers' state that could be on the host, in bytes.
+        state: u64 = 0,
+        /// Whether a model was called to be trained, whose activations could be on the host.
+        trains: bool,
         /// The batch that a Trainer was given.
         trainer_batch: Option<u32>,
         /// Whether the Trainer's mean over a batch is the same when the batch is accumulated.
