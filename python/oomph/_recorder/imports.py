@@ -58,7 +58,8 @@ class _ImportWatch(MetaPathFinder):
                     complaint.once(f"cannot prepare {name}", error)
             load(module)
             # Not before: a module that could not be loaded may be tried again.
-            del loader.exec_module
+            # Somebody else who waits for it may have done that.
+            vars(loader).pop("exec_module", None)
             if callback is not None and self._after.pop(name, None) is not None:
                 try:
                     callback(module)

@@ -1,6 +1,8 @@
 //! `oomph fit`: the cheapest measures under which a script fits. In reading order: a point of the space of measures with
-//! its cost (`point`), what the user wants, the search over points, what is kept for the next time (`remembered`), runs of
+//! its cost (`cut`, `point`), what the user wants, the search over points, what is kept for the next time (`remembered`), runs of
 //! the program with measures, and the fitter that goes through all of it.
+
+mod cut;
 
 mod point;
 
@@ -11,5 +13,9 @@ mod search;
 mod remembered;
 
 mod runs;
+
+mod proof;
+
+pub mod ladder;
 
 pub mod fitter;

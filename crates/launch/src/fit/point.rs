@@ -6,8 +6,8 @@ use oomph_diagnose::results::fit::{Exactness, Measure};
 use oomph_trace::sidecar::MeasureNotes;
 use serde::{Deserialize, Serialize};
 
+use super::cut::Cut;
 use crate::measures::{Form, Measures};
-use crate::plan::vary;
 
 /// Costs, in thousandths of a step's time: estimates, from jobs that keep a GPU busy.
 mod cost {
@@ -54,39 +54,21 @@ pub(super) struct Space {
     pub(super) cut: Option<Cut>,
 }
 
-/// How a batch is cut into parts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cut {
-    /// The whole batch.
-    batch: u32,
-    /// The script's flags for the batch and for accumulation; `None`: the arguments of its Trainer.
-    flags: Option<(String, String)>,
-}
-
 impl Space {
     /// What the script leaves open, by what it told when it ran as it is, and by the flags that the user named.
     pub(super) fn of(notes: &MeasureNotes, args: &[OsString], flags: Option<(&str, &str)>) -> Space {
         let is_open = |form: &Form| notes.forms.iter().any(|open| open == form.name());
-        let by_flags = flags.and_then(|(batch, accumulate)| {
-            let value = vary::value_of(args, batch)?.try_into().ok()?;
-            Some(Cut { batch: value, flags: Some((batch.to_owned(), accumulate.to_owned())) })
-        });
-        let by_trainer = || {
-            let batch = notes.trainer_batch.filter(|_| notes.counts_labels)?;
-            Some(Cut { batch, flags: None })
-        };
         Space {
             form: [Form::Fused, Form::Single].into_iter().find(is_open),
             blocks: notes.blocks,
-            cut: by_flags.or_else(by_trainer).filter(|cut| cut.batch > 1 && !notes.batch_norm),
+            cut: Cut::of(notes, args, flags),
         }
     }
 
     /// Every point, the cheapest first.
     pub(super) fn points(&self) -> Vec<Point> {
         let forms = if self.form.is_some() { [false, true].as_slice() } else { &[false] };
-        let batch = self.cut.as_ref().map_or(1, |cut| cut.batch);
-        let parts: Vec<u32> = (1..=batch).filter(|parts| batch.is_multiple_of(*parts)).collect();
+        let parts = self.cut.as_ref().map_or_else(|| vec![1], Cut::parts);
         let mut points = Vec::new();
         for &form in forms {
             for blocks in 0..=self.blocks {
@@ -100,7 +82,7 @@ impl Space {
     /// All of each measure, by itself: what is tried first.
     pub(super) fn alone(&self) -> Vec<Point> {
         let base = Point { parts: 1, ..Point::default() };
-        let parts = self.cut.as_ref().map_or(1, |cut| cut.batch);
+        let parts = self.cut.as_ref().map_or(1, Cut::most);
         let all = [
             Point { form: self.form.is_some(), ..base },
             Point { blocks: self.blocks, ..base },
@@ -111,7 +93,7 @@ impl Space {
 
     /// All of every measure.
     pub(super) fn strongest(&self) -> Point {
-        let parts = self.cut.as_ref().map_or(1, |cut| cut.batch);
+        let parts = self.cut.as_ref().map_or(1, Cut::most);
         Point { form: self.form.is_some(), blocks: self.blocks, parts }
     }
 
@@ -131,25 +113,16 @@ impl Space {
 
     /// What the process is asked to do for it.
     pub(super) fn asked(&self, point: Point) -> Measures {
-        let by_trainer = self.cut.as_ref().is_some_and(|cut| cut.flags.is_none());
         Measures {
-            autocast: false,
             optimizer: self.form.filter(|_| point.form),
             checkpointing: (point.blocks > 0).then_some((point.blocks, self.blocks)),
-            micro_batches: (by_trainer && point.parts > 1).then_some(point.parts),
-            timed: None,
+            ..self.cut.as_ref().map_or_else(Measures::default, |cut| cut.asked(point.parts))
         }
     }
 
     /// The script's arguments for it.
     pub(super) fn args(&self, point: Point, args: &[OsString]) -> Vec<OsString> {
-        let Some(Cut { batch, flags: Some((flag, accumulate)) }) = &self.cut else { return args.to_vec() };
-        if point.parts <= 1 {
-            return args.to_vec();
-        }
-        let had = vary::value_of(args, accumulate).unwrap_or(1);
-        let args = vary::with_value(args, flag, u64::from(batch / point.parts));
-        vary::with_value(&args, accumulate, had * u64::from(point.parts))
+        self.cut.as_ref().map_or_else(|| args.to_vec(), |cut| cut.args(point.parts, args))
     }
 
     /// The measures of a point, in words.
@@ -166,14 +139,9 @@ impl Space {
             && let Some(cut) = &self.cut
         {
             let micro = cut.batch / point.parts;
-            let (flag, accumulate) = cut.flags.as_ref().map_or(
-                ("per_device_train_batch_size=", "gradient_accumulation_steps="),
-                |(flag, accumulate)| (flag.as_str(), accumulate.as_str()),
-            );
-            let space = if cut.flags.is_some() { " " } else { "" };
-            let instruction = format!("{flag}{space}{micro} {accumulate}{space}{}", point.parts);
             let what = format!("micro-batches of {micro}, {} for each batch", point.parts);
-            found.push(measure(&what, &instruction, Exactness::Dropout, cost::PART * (point.parts - 1)));
+            let costs = cost::PART * (point.parts - 1);
+            found.push(measure(&what, &cut.instruction(point.parts), Exactness::Dropout, costs));
         }
         if point.blocks > 0 {
             let share = cost::CHECKPOINTING * point.blocks / self.blocks.max(1);

@@ -26,8 +26,16 @@ pub struct Change {
     pub instruction: &'static str,
 }
 
-const NOTHING: Measures =
-    Measures { autocast: false, optimizer: None, checkpointing: None, micro_batches: None, timed: None };
+const NOTHING: Measures = Measures {
+    autocast: false,
+    optimizer: None,
+    checkpointing: None,
+    micro_batches: None,
+    loader: None,
+    equal_labels: false,
+    proof: None,
+    timed: None,
+};
 
 /// The changes that can be tried on any script.
 pub const CHANGES: [Change; 4] = [
