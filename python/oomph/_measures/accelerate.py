@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from typing import Any
 
 from . import loops, parts
@@ -23,7 +24,8 @@ class Accelerate:
         self._first = first
         self._found = found
         self._remarks = remarks
-        self._loaders: list[Any] = []
+        # The loaders that were prepared, which are the program's to keep, and what was known of each before.
+        self._loaders: list[tuple[Any, str | None, dict[str, Any]]] = []
         self._is_looked_at = False
 
     def at_accelerator(self, module: Any) -> None:
@@ -59,14 +61,17 @@ class Accelerate:
 
             if getattr(data_loader, "_is_accelerate_prepared", False):
                 return original(accelerator, data_loader, *args, **kwargs)
-            whole, number = data_loader, len(self._loaders)
+            number, batch = len(self._loaders), getattr(data_loader, "batch_size", None)
+            why = parts.why_whole(torch, data_loader, self._parts if self._first is None else 1)
+            equal = parts.equal_parts(data_loader) if why is None else None
             if number == self._chosen:
-                why = parts.why_whole(torch, data_loader, self._parts if self._first is None else 1)
-                if why is not None and self._parts > 1:
+                if why is not None:
                     self._refuse(why)
                 data_loader = parts.cut(data_loader, self._parts, counts=False, first=self._first)
             made = original(accelerator, data_loader, *args, **kwargs)
-            self._loaders.append((whole, made))
+            if not self._is_looked_at:
+                facts = {"trainer_batch": batch, "equal_parts": equal, "loader": number}
+                self._loaders.append((weakref.ref(made), why, facts))
             return made
 
         return prepare
@@ -95,9 +100,8 @@ class Accelerate:
         import torch
 
         active = accelerator.gradient_state.active_dataloader
-        number = next((number for number, (_, made) in enumerate(self._loaders) if made is active), None)
-        whole = self._loaders[number][0] if number is not None else None
-        why = "its data is not prepared by accelerate" if whole is None else parts.why_whole(torch, whole, 1)
+        found = [(why, facts) for made, why, facts in self._loaders if active is not None and made() is active]
+        why, facts = found[0] if found else ("its data is not prepared by accelerate", {})
         if accelerator.num_processes != 1:
             why = "there are several processes"
         elif self._parts == 1 and accelerator.gradient_accumulation_steps != 1:
@@ -106,10 +110,10 @@ class Accelerate:
         self._found["loop"] = "accelerate"
         if why is not None:
             self._found["why_whole"] = why
-        elif whole is not None:
-            self._found.update(trainer_batch=whole.batch_size, equal_parts=parts.equal_parts(whole), loader=number)
+        else:
+            self._found.update(facts)
         if self._parts > 1:
-            if why is not None or number != self._chosen:
+            if why is not None or facts["loader"] != self._chosen:
                 self._refuse(why or "the loop takes other data")
             self._watch_steps(torch, accelerator)
 
