@@ -208,5 +208,14 @@ class _Face:
 
         return callback(**options)
 
+    def keras(self, model: Any, **options: Any) -> Any:
+        """Makes the steps of a Keras model fit, in `fit`, `evaluate` and `predict`; gives the model. Keras on PyTorch.
+
+            oomph.fit.keras(model).fit(x, y, batch_size=256)
+        """
+        from ._fit.keras import attach
+
+        return attach(model, **options)
+
 
 fit = _Face()

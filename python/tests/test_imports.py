@@ -71,3 +71,10 @@ def test_what_is_imported_already_is_called_back_at_once(folder: pathlib.Path) -
     (folder / "framework.py").write_text("")
     importlib.import_module("framework")
     assert watched("framework") == ["framework"]
+
+
+def test_two_may_wait_for_the_same_module(folder: pathlib.Path) -> None:
+    (folder / "oomph_twice.py").write_text("x = 1\n")
+    first, second = watched("oomph_twice"), watched("oomph_twice")
+    importlib.import_module("oomph_twice")
+    assert first == second == ["before", "oomph_twice"]

@@ -343,7 +343,7 @@ os._exit(3)";
     let killed = "killed by signal 9 (SIGKILL), with no sign that memory ran out";
     let expected = [
         format!("oomph: started again (1 of 3) after step 5: {killed}"),
-        "oomph: started again (2 of 3) after step 7, with large_segment_size_mb:12: it ran out of memory"
+        "oomph: started again (2 of 3) after step 7, with large_segment_size_mb:12 (bit for bit): it ran out of memory"
             .to_owned(),
     ];
     assert_eq!(lines(&error), expected);

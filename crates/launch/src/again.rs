@@ -2,8 +2,15 @@
 //! that: the first starts a job once more if a setting helps that ran out of the GPU's memory, the second up to so many
 //! times one that died of memory or was killed. Where both are asked for, `--resume` decides, and does what `--retry` would.
 
+use std::ffi::OsString;
+
+use oomph_diagnose::cause::Cause;
+use oomph_diagnose::results::explain::Explained;
+use oomph_diagnose::results::fit::Measure;
 use oomph_diagnose::results::run::{RunEnd, RunResult};
 use oomph_machine::run_folder::Progress;
+
+use crate::measures::Measures;
 
 /// What the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +45,34 @@ pub enum Next {
     Again {
         /// What is done.
         line: String,
-        /// The settings of PyTorch's allocator to add.
-        settings: Option<String>,
+        /// What is changed for it.
+        change: Option<Change>,
     },
+}
+
+/// What a job is started again with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The settings of PyTorch's allocator to add.
+    pub settings: Option<String>,
+    /// What is done inside the program, all told.
+    pub asked: Measures,
+    /// The script's arguments.
+    pub args: Vec<OsString>,
+    /// The same in words, with how exactly each keeps the result.
+    pub measures: Vec<Measure>,
+}
+
+impl Change {
+    /// In a line: `fused optimizer (up to rounding) and checkpointing of 6 of 12 blocks (bit for bit)`.
+    fn words(&self) -> String {
+        let words: Vec<String> = self
+            .measures
+            .iter()
+            .map(|measure| format!("{} ({})", measure.what, measure.exact.name()))
+            .collect();
+        words.join(" and ")
+    }
 }
 
 /// The tries of one job.
@@ -64,12 +96,18 @@ impl Tries {
         self.restarts
     }
 
-    /// What follows a run that ended so and got so far.
-    pub fn next(&mut self, result: &RunResult, progress: Option<Progress>) -> Next {
+    /// What follows a run that ended so and got so far. `take` gives what more can be done against the need of memory, where
+    /// that was the reason; it is given the setting that a replay proved.
+    pub fn next(
+        &mut self,
+        result: &RunResult,
+        progress: Option<Progress>,
+        take: impl FnOnce(Option<String>) -> Option<Change>,
+    ) -> Next {
         let next = match self.wanted {
             Wanted::Never => Next::End,
             Wanted::IfSettingHelps => self.retry(result),
-            Wanted::UpTo(times) => self.resume(result, progress.unwrap_or_default(), times),
+            Wanted::UpTo(times) => self.resume(result, progress.unwrap_or_default(), times, take),
         };
         if matches!(next, Next::Again { .. }) {
             self.restarts += 1;
@@ -81,37 +119,58 @@ impl Tries {
         if self.restarts > 0 || !matches!(result.end, RunEnd::GpuDeath(_)) {
             return Next::End;
         }
-        match next_measure(&result.end) {
-            Some(fix) => Next::Again { line: format!("running once more with {fix}"), settings: Some(fix) },
+        match setting(&result.end) {
+            Some(fix) => {
+                let line = format!("running once more with {fix}");
+                let (asked, args, measures) = Default::default();
+                Next::Again { line, change: Some(Change { settings: Some(fix), asked, args, measures }) }
+            }
             None => Next::Refuse("not run again: no setting is known to help".to_owned()),
         }
     }
 
-    fn resume(&mut self, result: &RunResult, progress: Progress, times: u64) -> Next {
+    fn resume(
+        &mut self,
+        result: &RunResult,
+        progress: Progress,
+        times: u64,
+        take: impl FnOnce(Option<String>) -> Option<Change>,
+    ) -> Next {
         let Some(death) = death(result) else { return Next::End };
         let before = self.before.replace(progress);
         let place = after(progress.reached);
         let furthest = self.furthest;
         self.furthest = furthest.max(progress.reached);
-        if before.is_some_and(|before| is_stuck(before, progress, furthest)) {
+        let is_stuck = before.is_some_and(|before| is_stuck(before, progress, furthest));
+        let may_go_on = self.restarts < times;
+        let change = if may_go_on && is_too_small(&result.end) { take(setting(&result.end)) } else { None };
+        // What needs less memory may get further.
+        if is_stuck && (change.is_none() || !may_go_on) {
             let line = format!("not started again {place}: {death}, and it got no further than before");
             return Next::Refuse(line);
         }
-        if self.restarts >= times {
+        if !may_go_on {
             let line = format!("not started again {place}: {death}, and --resume {times} is used up");
             return Next::Refuse(line);
         }
-        let settings = next_measure(&result.end);
-        let change = settings.as_ref().map_or_else(String::new, |fix| format!(", with {fix}"));
+        let words = change.as_ref().map_or_else(String::new, |change| format!(", with {}", change.words()));
         let number = self.restarts + 1;
-        let line = format!("started again ({number} of {times}) {place}{change}: {death}");
-        Next::Again { line, settings }
+        let line = format!("started again ({number} of {times}) {place}{words}: {death}");
+        Next::Again { line, change }
     }
 }
 
-/// What is changed for the next try. A job that ran out of memory gets one measure more each time: now the setting with
-/// which a replay served it; here `oomph fit` will choose among others. `None` where none is known, or none is needed.
-fn next_measure(end: &RunEnd) -> Option<String> {
+/// Whether the program needs more than there is, so that needing less helps. Where memory grows without end it only puts
+/// the end off, and what others hold is not the program's.
+fn is_too_small(end: &RunEnd) -> bool {
+    let RunEnd::GpuDeath(death) = end else { return false };
+    let mut causes =
+        death.results.iter().filter_map(Explained::device).map(|found| found.explanation.cause());
+    causes.any(|cause| matches!(cause, Some(Cause::Capacity | Cause::Fragmentation)))
+}
+
+/// The setting with which a replay served the request that failed. `None` where none is known, or none is needed.
+fn setting(end: &RunEnd) -> Option<String> {
     match end {
         RunEnd::GpuDeath(death) => death.helping_settings(),
         RunEnd::HostDeath(_) | RunEnd::Other => None,
@@ -164,7 +223,7 @@ mod tests {
         let mut all = Tries::new(Wanted::UpTo(times));
         let found: Vec<String> = tries
             .iter()
-            .map(|&(from, reached)| match all.next(&killed(), Some(Progress { from, reached })) {
+            .map(|&(from, reached)| match all.next(&killed(), Some(Progress { from, reached }), |_| None) {
                 Next::Again { line, .. } => line.split(") ").next().unwrap_or_default().to_owned(),
                 Next::Refuse(line) => line.rsplit(", ").next().unwrap_or_default().to_owned(),
                 Next::End => "end".to_owned(),
@@ -199,9 +258,9 @@ mod tests {
     #[test]
     fn a_failure_of_its_own_is_never_started_again() {
         for code in [0, 1, 130, 143] {
-            assert_eq!(Tries::new(Wanted::UpTo(3)).next(&failed(code), None), Next::End);
+            assert_eq!(Tries::new(Wanted::UpTo(3)).next(&failed(code), None, |_| None), Next::End);
         }
-        assert_eq!(Tries::new(Wanted::IfSettingHelps).next(&killed(), None), Next::End);
-        assert_eq!(Tries::new(Wanted::Never).next(&killed(), None), Next::End);
+        assert_eq!(Tries::new(Wanted::IfSettingHelps).next(&killed(), None, |_| None), Next::End);
+        assert_eq!(Tries::new(Wanted::Never).next(&killed(), None, |_| None), Next::End);
     }
 }

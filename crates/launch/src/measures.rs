@@ -18,7 +18,7 @@ pub struct Measures {
     /// Gradient checkpointing of so many of so many blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpointing: Option<(u32, u32)>,
-    /// Batches of a Trainer in so many parts.
+    /// Batches of a Trainer, or of another loop that can be told, in so many parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub micro_batches: Option<u32>,
     /// The optimizers' state on the host between steps.
@@ -27,6 +27,15 @@ pub struct Measures {
     /// So many of so many parts of the saved activations on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_activations: Option<(u32, u32)>,
+    /// The DataLoader that is cut, where accelerate prepares several: the how many-th, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loader: Option<u32>,
+    /// Whether the program ends before an update whose parts had means over different numbers of labels.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub equal_labels: bool,
+    /// It runs on the CPU, with so many samples of the first batch, up to the first update, whose gradients are noted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<u32>,
     /// Steps are timed from the first to the second of these, and then the process ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<(u32, u32)>,

@@ -7,6 +7,9 @@ from typing import Any
 from .models import Models
 from .timing import Timing
 
+# The two names of Lightning.
+LIGHTNING = ("lightning.pytorch", "pytorch_lightning")
+
 
 class Measures:
     """Takes the measures that run.json names as soon as the program has what they change. What cannot be done is a
@@ -22,14 +25,27 @@ class Measures:
         self._states: Any = None
         self._activations: Any = None
         self._torch: Any = None
+        # Whether what is computed is real: not so on a phantom GPU.
+        self.is_real = True
         timed = asked.get("timed")
         self._timing = Timing(*timed) if timed else None
 
     def watched(self) -> dict[str, Any]:
         """Modules whose import has to be waited for, beside PyTorch's."""
         from . import trainer
+        from .accelerate import Accelerate
+        from .lightning import Lightning
 
-        return {"transformers.training_args": self._at_training_args, "transformers.trainer": trainer.note_loss(self.found)}
+        count, first = int(self._asked.get("micro_batches") or 1), self._asked.get("proof")
+        lightning = Lightning(count, first, self.found, self.remarks)
+        accelerate = Accelerate(count, self._asked.get("loader"), first, self.found, self.remarks)
+        return {
+            "transformers.training_args": self._at_training_args,
+            "transformers.trainer": trainer.note_loss(self.found, count),
+            **{f"{name}.trainer.trainer": lightning.at_trainer for name in LIGHTNING},
+            **{f"{name}.loops.fit_loop": lightning.at_loop for name in LIGHTNING},
+            "accelerate.accelerator": accelerate.at_accelerator,
+        }
 
     def _at_training_args(self, module: Any) -> None:
         from . import trainer
@@ -54,6 +70,15 @@ class Measures:
         on_host = self._asked.get("host_activations")
         if on_host:
             self._activations = host_activations.Activations(torch, tuple(on_host))
+        if self._asked.get("proof"):
+            from . import proof
+
+            proof.prepare(torch, self._note_gradients)
+        # Trainer counts labels itself.
+        if self._asked.get("equal_labels") and self.is_real:
+            from . import labels
+
+            labels.insist_on_equal(torch)
         share = self._asked.get("checkpointing")
         models = Models(torch)
         models.at_first_call(lambda model: self.found.update(trains=True))
@@ -63,7 +88,12 @@ class Measures:
 
     def at_step(self, step: int) -> bool:
         """The optimizer has made its `step`-th step; whether the process has shown what it was started for."""
+        if self._asked.get("proof"):
+            return True
         return self._timing is not None and self._timing.at_step(self._torch, step)
+
+    def _note_gradients(self, numbers: list[str]) -> None:
+        self.found.setdefault("gradients", numbers)
 
     def _checkpoint(self, torch: Any, model: Any, share: float) -> None:
         from . import checkpointing

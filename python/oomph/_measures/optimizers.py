@@ -23,11 +23,18 @@ def take_form(torch: Any, form: str, remarks: list[str]) -> None:
         else:
             defaults[name] = value
         original(optimizer, params, defaults)
+        if defaults.get(name) is value:
+            optimizer.register_load_state_dict_pre_hook(functools.partial(_kept, name, value))
         if form == "fused" and defaults.get("fused"):
             # What an optimizer's own constructor does for its argument.
             optimizer._step_supports_amp_scaling = True
 
     torch.optim.Optimizer.__init__ = init
+
+
+def _kept(name: str, value: bool, optimizer: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """A checkpoint of the program as it was says nothing of the form, and does not undo it."""
+    return {**state, "param_groups": [{**group, name: value} for group in state["param_groups"]]}
 
 
 def note(torch: Any, found: dict[str, Any]) -> None:

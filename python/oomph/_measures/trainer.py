@@ -29,10 +29,12 @@ def split_batches(arguments: Any, parts: int, found: dict[str, Any], remarks: li
     arguments.__post_init__ = post_init
 
 
-def note_loss(found: dict[str, Any]) -> Callable[[Any], None]:
+def note_loss(found: dict[str, Any], parts: int = 1) -> Callable[[Any], None]:
     """Notes whether the Trainer's mean over a batch stays the same when the batch is accumulated."""
 
     def at_import(module: Any) -> None:
+        if parts > 1:
+            _forget_batch(module.TrainerState)
         original = module.Trainer.train
 
         @functools.wraps(original)
@@ -43,3 +45,16 @@ def note_loss(found: dict[str, Any]) -> Callable[[Any], None]:
         module.Trainer.train = train
 
     return at_import
+
+
+def _forget_batch(state: Any) -> None:
+    """Some Trainers take the size of their batches from a checkpoint: one that was made with whole batches does not undo the
+    parts."""
+    original = state.load_from_json
+
+    def load(path: Any) -> Any:
+        loaded = original(path)
+        loaded.train_batch_size = None
+        return loaded
+
+    state.load_from_json = staticmethod(load)

@@ -21,12 +21,21 @@ class _ImportWatch(MetaPathFinder):
     def __init__(self, before: dict[str, Callable[[], None]], after: dict[str, Callback]) -> None:
         self._before = before
         self._after = after
+        # What is being looked up: another one of these may wait for the same module, and ask us in turn.
+        self._looking: set[str] = set()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in self._after:
+        if fullname not in self._after or fullname in self._looking:
             return None
+        self._looking.add(fullname)
+        try:
+            return self._find(fullname, path, target)
+        finally:
+            self._looking.discard(fullname)
+
+    def _find(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             if finder is self or find is None:
@@ -58,7 +67,8 @@ class _ImportWatch(MetaPathFinder):
                     complaint.once(f"cannot prepare {name}", error)
             load(module)
             # Not before: a module that could not be loaded may be tried again.
-            del loader.exec_module
+            # Somebody else who waits for it may have done that.
+            vars(loader).pop("exec_module", None)
             if callback is not None and self._after.pop(name, None) is not None:
                 try:
                     callback(module)

@@ -43,6 +43,9 @@ class Process:
         )
         self.measures: Any = self.make("measures", "Measures")
         self.plan_run: Any = self.make("plan", "PlanRun", self.end_of_plan, exceptions.frames)
+        if self.measures is not None:
+            # A plan runs on a GPU that computes nothing.
+            self.measures.is_real = self.plan_run is None
         resume = self.config.get("resume")
         self.progress = Progress(folder, resume) if resume is not None else None
         self.name: str | None = None

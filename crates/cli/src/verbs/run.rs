@@ -1,7 +1,7 @@
 //! `oomph run`.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,8 +9,10 @@ use oomph_diagnose::results::run::RunResult;
 use oomph_launch::again::{Next, Tries, Wanted};
 use oomph_launch::child::{Ended, Outcome, Signals};
 use oomph_launch::configuration::{Configuration, ConfigurationError};
+use oomph_launch::fit::ladder::Ladder;
 use oomph_launch::folder::RunFolder;
 use oomph_launch::job::{Job, PlanRequest, RING, ResumeRequest};
+use oomph_launch::measures::Measures;
 use oomph_launch::plan::{cards, phantom};
 use oomph_launch::pressure::Pressure;
 use oomph_launch::program::{Missing, Program};
@@ -92,10 +94,14 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
         return Ok(once(&mut signals, &job, None, &had)?.ended);
     }
     let mut tries = Tries::new(Wanted::of(configuration.retry, configuration.resume));
+    let mut ladder = Ladder::new(&job);
+    // For this command line `oomph fit` may know an answer.
+    let as_asked = job.clone();
     loop {
         let (ended, found) = recorded(&mut signals, &job, &had, common)?;
-        let Some(Found { result, progress }) = found else { return Ok(ended) };
-        let next = if signals.was_asked_to_end() { Next::End } else { tries.next(&result, progress) };
+        let Some(Found { result, progress, folder }) = found else { return Ok(ended) };
+        let take = |setting| ladder.next(&as_asked, &folder, setting);
+        let next = if signals.was_asked_to_end() { Next::End } else { tries.next(&result, progress, take) };
         if !again(next, &mut job, &had) {
             return Ok(ended);
         }
@@ -106,21 +112,27 @@ fn start(args: &Run, common: &Common) -> Result<Ended, Refusal> {
 /// Says what follows, and changes the job for it; whether it is started again. What was piped in is gone and cannot be
 /// given again.
 fn again(next: Next, job: &mut Job, had: &str) -> bool {
-    let (line, settings) = match next {
+    let (line, change) = match next {
         Next::End => return false,
         Next::Refuse(line) => {
             output::complain(&format!("oomph: {line}"));
             return false;
         }
-        Next::Again { line, settings } => (line, settings),
+        Next::Again { line, change } => (line, change),
     };
     if output::is_piped_into() {
         output::complain("oomph: not run again: its standard input was a pipe or a file, and is used up");
         return false;
     }
-    if let Some(fix) = settings {
-        let Ok(settings) = Settings::checked(&[fix], had) else { return false };
-        job.settings = job.settings.with(&settings);
+    if let Some(change) = change {
+        if let Some(fix) = change.settings {
+            let Ok(settings) = Settings::checked(&[fix], had) else { return false };
+            job.settings = job.settings.with(&settings);
+        }
+        if job.resume.is_some() {
+            job.measures = Some(change.asked);
+            job.program.args = change.args;
+        }
     }
     output::complain(&format!("oomph: {line}"));
     true
@@ -141,6 +153,8 @@ struct Found {
     result: RunResult,
     /// How far it got, where that was noted.
     progress: Option<Progress>,
+    /// Where it lies.
+    folder: PathBuf,
 }
 
 /// One run, and what is found of it; `None` where it could not be recorded.
@@ -156,7 +170,8 @@ fn recorded(
     let Some(folder) = folder else { return Ok((outcome.ended, None)) };
     let result = aftermath::of_run(&folder, outcome, &before);
     show(&result, common)?;
-    Ok((outcome.ended, Some(Found { result, progress: Progress::of_run(&folder.path) })))
+    let progress = Progress::of_run(&folder.path);
+    Ok((outcome.ended, Some(Found { result, progress, folder: folder.path })))
 }
 
 /// Says what was found. Standard output is the script's own, so that goes to standard error, or to the file named.
@@ -216,7 +231,8 @@ fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refu
         phantom,
         resume: configuration.resume.map(|_| ResumeRequest { restarts: 0, since_us: now_us() }),
         plan: phantom.map(|_| PlanRequest { steps: None, to_the_end: true }),
-        measures: None,
+        // Without any, the process tells what could be changed the next time.
+        measures: configuration.resume.map(|_| Measures::default()),
     })
 }
 

@@ -56,14 +56,9 @@ impl Space {
             && let Some(cut) = &self.cut
         {
             let micro = cut.batch / point.parts;
-            let (flag, accumulate) = cut.flags.as_ref().map_or(
-                ("per_device_train_batch_size=", "gradient_accumulation_steps="),
-                |(flag, accumulate)| (flag.as_str(), accumulate.as_str()),
-            );
-            let space = if cut.flags.is_some() { " " } else { "" };
-            let instruction = format!("{flag}{space}{micro} {accumulate}{space}{}", point.parts);
             let what = format!("micro-batches of {micro}, {} for each batch", point.parts);
-            found.push(measure(&what, &instruction, Exactness::Dropout, cost::PART * (point.parts - 1)));
+            let costs = cost::PART * (point.parts - 1);
+            found.push(measure(&what, &cut.instruction(point.parts), Exactness::Dropout, costs));
         }
         if point.blocks > 0 {
             let share = cost::CHECKPOINTING * point.blocks / self.blocks.max(1);

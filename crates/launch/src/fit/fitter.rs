@@ -78,7 +78,9 @@ fn offered(base: &Trial, request: &Request) -> Vec<String> {
             "micro-batches: the model has BatchNorm, whose statistics would be those of smaller batches"
                 .to_owned(),
         );
-    } else if notes.trainer_batch.is_some() && !notes.counts_labels {
+    } else if let Some(why) = &notes.why_whole {
+        offered.push(format!("micro-batches: {why}"));
+    } else if notes.trainer_batch.is_some() && !notes.counts_labels && notes.framework_loop.is_none() {
         offered.push(
             "micro-batches: this Trainer takes the mean of means, which is another loss where batches have labels of \
              different number"
@@ -101,6 +103,8 @@ struct Found {
     best: Option<Point>,
     /// What might be quicker than the best.
     rivals: Vec<Point>,
+    /// Why batches were not cut, though the loop could be told to.
+    unproved: Option<String>,
 }
 
 impl Runs<'_> {
@@ -122,11 +126,12 @@ impl Runs<'_> {
         let without = &self.request.without;
         let space = without.iter().fold(space, |space, family| family.out_of(space));
         let found = self.search(space, &base)?;
+        result.offered.extend(found.unproved.as_ref().map(|why| format!("micro-batches: {why}")));
         let mut kept = Remembered::new(found.space.clone(), found.best, found.rivals.clone());
         kept.peaks = [peaks.requested.0, peaks.allocated.0, peaks.reserved.0];
         kept.trials = found.tried.iter().map(Tried::kept).collect();
         (kept.offered, kept.caveats) = (result.offered.clone(), result.caveats.clone());
-        place.write(kept);
+        place.write(kept, &self.job, self.allowed);
         Ok(Some(found))
     }
 
@@ -137,13 +142,20 @@ impl Runs<'_> {
         result.offered = kept.offered;
         result.caveats.extend(kept.caveats);
         let tried = kept.trials.into_iter().map(|trial| Tried::recalled(&kept.space, trial)).collect();
-        Found { space: kept.space, best: kept.best, rivals: kept.rivals, tried }
+        Found { space: kept.space, best: kept.best, rivals: kept.rivals, tried, unproved: None }
     }
 
     fn search(&self, mut space: Space, base: &Trial) -> Result<Found> {
         let as_it_is = Point { parts: 1, ..Point::default() };
         let mut trials = Trials::from([(as_it_is, self.judged(&space, as_it_is, base))]);
+        let mut unproved = None;
         if trials[&as_it_is].1.fits.is_none() {
+            if let Some(cut) = space.cut.as_ref().filter(|cut| cut.needs_proof()) {
+                unproved = self.why_unproved(cut)?;
+            }
+            if unproved.is_some() {
+                space.cut = None;
+            }
             // Each by itself, two at a time: each run keeps about one core busy.
             for pair in space.clone().alone().chunks(2) {
                 for (point, tried, outcome) in self.try_all(&space, pair)? {
@@ -190,7 +202,7 @@ impl Runs<'_> {
         }
         let mut tried: Vec<Tried> = trials.into_values().map(|(tried, _)| tried).collect();
         tried.sort_by_key(|tried| tried.combination.costs());
-        Ok(Found { best, rivals, tried, space })
+        Ok(Found { best, rivals, tried, space, unproved })
     }
 
     /// What was replayed with a setting is run with it, too: what it holds then is what it will hold.

@@ -1,6 +1,8 @@
-//! `oomph fit`: the cheapest measures under which a script fits. In reading order: a point of the space of measures
-//! (`point`), its cost, what the user wants, the search over points, what is kept for the next time (`remembered`), runs of
+//! `oomph fit`: the cheapest measures under which a script fits. In reading order: how a batch is cut, a point of the space
+//! of measures, its cost, what the user wants, the search over points, what is kept for the next time (`remembered`), runs of
 //! the program with measures, and the fitter that goes through all of it.
+
+mod cut;
 
 mod point;
 
@@ -13,5 +15,9 @@ mod search;
 mod remembered;
 
 mod runs;
+
+mod proof;
+
+pub mod ladder;
 
 pub mod fitter;

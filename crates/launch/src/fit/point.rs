@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use oomph_trace::sidecar::MeasureNotes;
 use serde::{Deserialize, Serialize};
 
+use super::cut::Cut;
 use crate::measures::{Form, Loss, Measures};
-use crate::plan::vary;
 
 /// The least state of optimizers that is worth moving.
 const LEAST_STATE: u64 = 16 << 20;
@@ -22,7 +22,7 @@ pub(super) struct Point {
     pub(super) blocks: u32,
     /// In how many parts a batch is computed; 0 and 1 are one.
     pub(super) parts: u32,
-    /// How much is on the host: a rung of the space's ladder, 0 for nothing.
+    /// How much is on the host: that many of the space's rungs.
     pub(super) host: u32,
 }
 
@@ -59,38 +59,21 @@ pub(super) struct Space {
     /// How a batch is cut.
     pub(super) cut: Option<Cut>,
     /// What can be on the host, one rung above the other.
-    pub(super) ladder: Vec<Rung>,
+    pub(super) rungs: Vec<Rung>,
     /// The bytes of the optimizers' state: what the rung with it saves.
     pub(super) state: u64,
-}
-
-/// How a batch is cut into parts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cut {
-    /// The whole batch.
-    pub(super) batch: u32,
-    /// The script's flags for the batch and for accumulation; `None`: the arguments of its Trainer.
-    pub(super) flags: Option<(String, String)>,
 }
 
 impl Space {
     /// What the script leaves open, by what it told when it ran as it is, and by the flags that the user named.
     pub(super) fn of(notes: &MeasureNotes, args: &[OsString], flags: Option<(&str, &str)>) -> Space {
         let is_open = |form: &Form| notes.forms.iter().any(|open| open == form.name());
-        let by_flags = flags.and_then(|(batch, accumulate)| {
-            let value = vary::value_of(args, batch)?.try_into().ok()?;
-            Some(Cut { batch: value, flags: Some((batch.to_owned(), accumulate.to_owned())) })
-        });
-        let by_trainer = || {
-            let batch = notes.trainer_batch.filter(|_| notes.counts_labels)?;
-            Some(Cut { batch, flags: None })
-        };
         Space {
             form: [Form::Fused, Form::Single].into_iter().find(is_open),
             chunks: notes.logits > 0,
             blocks: notes.blocks,
-            cut: by_flags.or_else(by_trainer).filter(|cut| cut.batch > 1 && !notes.batch_norm),
-            ladder: ladder(notes.state >= LEAST_STATE, notes.trains),
+            cut: Cut::of(notes, args, flags),
+            rungs: rungs(notes.state >= LEAST_STATE, notes.trains),
             state: notes.state,
         }
     }
@@ -99,16 +82,15 @@ impl Space {
     /// worth another form, and a finer step in blocks is not worth a trial.
     pub(super) fn points(&self) -> Vec<Point> {
         let whether = |is_open: bool| if is_open { [false, true].as_slice() } else { &[false] };
-        let batch = self.cut.as_ref().map_or(1, |cut| cut.batch);
         let mut points = Vec::new();
-        for parts in (1..=batch).filter(|parts| batch.is_multiple_of(*parts)) {
+        for parts in self.cut.as_ref().map_or_else(|| vec![1], Cut::parts) {
             for &form in whether(self.form.is_some()) {
                 for &chunks in whether(self.chunks) {
                     let blocks = 0..=self.blocks;
                     points.extend(blocks.map(|blocks| Point { form, chunks, blocks, parts, host: 0 }));
                 }
             }
-            for host in 1..=self.ladder.len() as u32 {
+            for host in 1..=self.rungs.len() as u32 {
                 let quarters = (0..=4).map(|quarter| (self.blocks * quarter).div_ceil(4));
                 points.extend(quarters.map(|blocks| Point { blocks, parts, host, ..self.strongest() }));
             }
@@ -121,13 +103,13 @@ impl Space {
     /// All of each measure, by itself: what is tried first. With what is on the host come the other forms, as always.
     pub(super) fn alone(&self) -> Vec<Point> {
         let base = Point { parts: 1, ..Point::default() };
-        let parts = self.cut.as_ref().map_or(1, |cut| cut.batch);
+        let parts = self.cut.as_ref().map_or(1, Cut::most);
         let all = [
             Point { form: self.form.is_some(), ..base },
             Point { chunks: self.chunks, ..base },
             Point { blocks: self.blocks, ..base },
             Point { parts, ..base },
-            if self.ladder.is_empty() { base } else { self.on_host() },
+            if self.rungs.is_empty() { base } else { self.on_host() },
         ];
         all.into_iter().filter(|point| *point != base).collect()
     }
@@ -139,8 +121,8 @@ impl Space {
 
     /// All of every measure.
     pub(super) fn strongest(&self) -> Point {
-        let parts = self.cut.as_ref().map_or(1, |cut| cut.batch);
-        let host = self.ladder.len() as u32;
+        let parts = self.cut.as_ref().map_or(1, Cut::most);
+        let host = self.rungs.len() as u32;
         Point { form: self.form.is_some(), chunks: self.chunks, blocks: self.blocks, parts, host }
     }
 
@@ -151,54 +133,45 @@ impl Space {
             chunks: self.chunks && !point.chunks,
             blocks: if point.blocks > 0 { 0 } else { self.blocks },
             cut: self.cut.filter(|_| point.parts <= 1),
-            ladder: if point.host > 0 { Vec::new() } else { self.ladder },
+            rungs: if point.host > 0 { Vec::new() } else { self.rungs },
             state: self.state,
         }
     }
 
     /// Without one of the two things that can be on the host.
     pub(super) fn without_on_host(mut self, taken: fn(&mut Rung)) -> Space {
-        self.ladder.iter_mut().for_each(taken);
-        self.ladder.dedup();
-        self.ladder.retain(|rung| *rung != Rung::default());
+        self.rungs.iter_mut().for_each(taken);
+        self.rungs.dedup();
+        self.rungs.retain(|rung| *rung != Rung::default());
         self
     }
 
     /// What is on the host at a point.
     pub(super) fn rung(&self, point: Point) -> Rung {
-        point.host.checked_sub(1).and_then(|at| self.ladder.get(at as usize)).copied().unwrap_or_default()
+        point.host.checked_sub(1).and_then(|at| self.rungs.get(at as usize)).copied().unwrap_or_default()
     }
 
     /// What the process is asked to do for it.
     pub(super) fn asked(&self, point: Point) -> Measures {
-        let by_trainer = self.cut.as_ref().is_some_and(|cut| cut.flags.is_none());
         Measures {
-            autocast: false,
             optimizer: self.form.filter(|_| point.form),
             loss: point.chunks.then_some(Loss::Chunks),
             checkpointing: (point.blocks > 0).then_some((point.blocks, self.blocks)),
-            micro_batches: (by_trainer && point.parts > 1).then_some(point.parts),
             host_state: self.rung(point).state,
             host_activations: Some((self.rung(point).eighths, 8)).filter(|(eighths, _)| *eighths > 0),
-            timed: None,
+            ..self.cut.as_ref().map_or_else(Measures::default, |cut| cut.asked(point.parts))
         }
     }
 
     /// The script's arguments for it.
     pub(super) fn args(&self, point: Point, args: &[OsString]) -> Vec<OsString> {
-        let Some(Cut { batch, flags: Some((flag, accumulate)) }) = &self.cut else { return args.to_vec() };
-        if point.parts <= 1 {
-            return args.to_vec();
-        }
-        let had = vary::value_of(args, accumulate).unwrap_or(1);
-        let args = vary::with_value(args, flag, u64::from(batch / point.parts));
-        vary::with_value(&args, accumulate, had * u64::from(point.parts))
+        self.cut.as_ref().map_or_else(|| args.to_vec(), |cut| cut.args(point.parts, args))
     }
 }
 
 /// What can be on the host: first the state, which is moved once a step; then, on top of it, more and more of the
 /// activations.
-fn ladder(has_state: bool, trains: bool) -> Vec<Rung> {
+fn rungs(has_state: bool, trains: bool) -> Vec<Rung> {
     let state = has_state.then_some(Rung { state: true, eighths: 0 });
     let eighths: &[u32] = if trains { &[2, 4, 6, 8] } else { &[] };
     state.into_iter().chain(eighths.iter().map(|&eighths| Rung { state: has_state, eighths })).collect()

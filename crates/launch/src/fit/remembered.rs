@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use oomph_machine::trust;
+use oomph_trace::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::point::{Point, Space};
@@ -22,6 +23,11 @@ const LONGEST: u64 = 1 << 20;
 pub(super) struct Remembered {
     /// What it is the answer to, in full: names may collide.
     question: String,
+    /// The program alone, and what it was allowed to hold: another verb may have the same, and not the same question.
+    #[serde(default)]
+    program: String,
+    #[serde(default)]
+    allowed: u64,
     /// What the program leaves open.
     pub(super) space: Space,
     /// Everything that was tried.
@@ -53,14 +59,9 @@ pub(super) struct Place {
 impl Place {
     /// The place for a request, in the folder that holds the runs.
     pub(super) fn of(request: &Request, job: &Job, runs: &Path) -> Place {
-        let script = job.program.args.iter().map(PathBuf::from).find(|word| word.is_file());
-        let mut contents = DefaultHasher::new();
-        script.and_then(|path| fs::read(path).ok()).hash(&mut contents);
         let question = format!(
-            "{} {:?} {:x} {:?} {:?} {} {:?} {:?} {:?}",
-            env!("CARGO_PKG_VERSION"),
-            job.program.argv().collect::<Vec<_>>(),
-            contents.finish(),
+            "{} {:?} {:?} {} {:?} {:?} {:?}",
+            program(job),
             request.gpu,
             request.limit,
             job.settings,
@@ -82,8 +83,9 @@ impl Place {
     }
 
     /// Keeps an answer. Where that fails it is searched again the next time.
-    pub(super) fn write(&self, mut found: Remembered) {
+    pub(super) fn write(&self, mut found: Remembered, job: &Job, allowed: Bytes) {
         found.question.clone_from(&self.question);
+        (found.program, found.allowed) = (program(job), allowed.0);
         let folder = self.path.parent().unwrap_or(&self.path);
         if trust::private_folder(folder).is_ok()
             && let Ok(text) = serde_json::to_string(&found)
@@ -93,11 +95,38 @@ impl Place {
     }
 }
 
+/// A program: its command line, and what its script says.
+fn program(job: &Job) -> String {
+    let script = job.program.args.iter().map(PathBuf::from).find(|word| word.is_file());
+    let mut contents = DefaultHasher::new();
+    script.and_then(|path| fs::read(path).ok()).hash(&mut contents);
+    let words = job.program.argv().collect::<Vec<_>>();
+    format!("{} {words:?} {:x}", env!("CARGO_PKG_VERSION"), contents.finish())
+}
+
 impl Remembered {
+    /// What fits for a program in so much memory, whatever was asked when it was found; of several the answer for most
+    /// memory, whose measures cost least. `runs` is the folder that holds the runs.
+    pub(super) fn for_program(job: &Job, runs: &Path, had: Bytes) -> Option<Remembered> {
+        let wanted = program(job);
+        let mut paths: Vec<PathBuf> =
+            fs::read_dir(runs.join(FOLDER)).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        paths.sort_unstable();
+        let read = |path: &PathBuf| -> Option<Remembered> {
+            serde_json::from_slice(&trust::read_bounded(path, LONGEST)?).ok()
+        };
+        let found = paths.iter().filter_map(read);
+        let answers =
+            found.filter(|found| found.program == wanted && found.allowed <= had.0 && found.best.is_some());
+        answers.max_by_key(|found| found.allowed)
+    }
+
     /// A search without its question, which its place knows.
     pub(super) fn new(space: Space, best: Option<Point>, rivals: Vec<Point>) -> Remembered {
         Remembered {
             question: String::new(),
+            program: String::new(),
+            allowed: 0,
             space,
             trials: Vec::new(),
             best,

@@ -34,6 +34,9 @@ const NOTHING: Measures = Measures {
     micro_batches: None,
     host_state: false,
     host_activations: None,
+    loader: None,
+    equal_labels: false,
+    proof: None,
     timed: None,
 };
 

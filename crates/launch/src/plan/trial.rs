@@ -86,6 +86,13 @@ impl Stage {
         self.run_command(command::of(job, Some(folder), &settings::in_force()), folder, Prints::ToFile)
     }
 
+    /// Runs the script once where it sees no GPU.
+    pub fn run_on_cpu(&self, job: &Job, folder: &RunFolder) -> io::Result<Trial> {
+        let mut command = command::of(job, Some(folder), &settings::in_force());
+        command.envs([("CUDA_VISIBLE_DEVICES", ""), ("ACCELERATE_USE_CPU", "true")]);
+        self.run_command(command, folder, Prints::ToFile)
+    }
+
     fn run_command(&self, mut command: Command, folder: &RunFolder, prints: Prints) -> io::Result<Trial> {
         command.stdin(Stdio::null());
         match prints {
@@ -137,19 +144,24 @@ fn bound(path: &Path) {
 fn read(folder: &RunFolder, code: Option<i32>, longest: Duration) -> Trial {
     let all = Notes::of_run(&folder.path);
     let peak = |notes: &Notes| notes.sidecar.devices.first().and_then(|card| card.stats.peak_reserved);
-    let mut trial = all.iter().max_by_key(|notes| peak(notes)).map_or_else(Trial::default, |main| {
-        let marks = main.sidecar.marks.iter().filter(|mark| mark.kind == MarkKind::Step);
-        let notes = main.sidecar.plan.clone().unwrap_or_default();
-        Trial {
-            peaks: peaks(main),
-            recording: main.recordings.last().and_then(|path| recording(path)),
-            steps: marks.map(|mark| mark.number).max().unwrap_or(0),
-            stopped: notes.stopped.as_ref().and_then(|stop| stop.why),
-            notes,
-            measures: main.sidecar.measures.clone().unwrap_or_default(),
-            failure: None,
-        }
-    });
+    let has_gradients =
+        |notes: &Notes| notes.sidecar.measures.as_ref().map(|noted| !noted.gradients.is_empty());
+    let mut trial = all.iter().max_by_key(|notes| (peak(notes), has_gradients(notes))).map_or_else(
+        Trial::default,
+        |main| {
+            let marks = main.sidecar.marks.iter().filter(|mark| mark.kind == MarkKind::Step);
+            let notes = main.sidecar.plan.clone().unwrap_or_default();
+            Trial {
+                peaks: peaks(main),
+                recording: main.recordings.last().and_then(|path| recording(path)),
+                steps: marks.map(|mark| mark.number).max().unwrap_or(0),
+                stopped: notes.stopped.as_ref().and_then(|stop| stop.why),
+                notes,
+                measures: main.sidecar.measures.clone().unwrap_or_default(),
+                failure: None,
+            }
+        },
+    );
     let failed = all.iter().filter(|notes| notes.sidecar.exception.is_some());
     let exception =
         failed.min_by_key(|notes| notes.failed_us()).and_then(|notes| notes.sidecar.exception.clone());

@@ -297,6 +297,16 @@ dicts! {
         trainer_batch: Option<u32>,
         /// Whether the Trainer's mean over a batch is the same when the batch is accumulated.
         counts_labels: bool,
+        /// Whose loop it is, where it is not that of transformers' Trainer: `lightning`, `accelerate`.
+        framework_loop("loop"): Option<String>,
+        /// The greatest number of equal parts that all batches of the loop have.
+        equal_parts: Option<u32>,
+        /// The loop's DataLoader: the how many-th that was prepared, from 0.
+        loader: Option<u32>,
+        /// Why the loop's batches are not to be cut.
+        why_whole: Option<String>,
+        /// The gradients of the first update, as texts: the length and a product of each group of parameters.
+        gradients: Vec<String>,
         /// How long a step took on the real GPU, where that was asked for.
         step_us: Option<u64>,
         /// What was asked for and not done, each beginning with "not changed".
