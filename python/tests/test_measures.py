@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import textwrap
 from collections.abc import Callable
 from types import ModuleType
@@ -193,3 +194,24 @@ def test_a_batch_that_has_no_such_parts_is_left_alone(run_warm_python: Callable[
     pytest.importorskip("transformers")
     notes = json.loads(run_warm_python(textwrap.dedent(TRAINER), "3").splitlines()[-1])[3]
     assert notes["remarks"] == ["not changed: a batch of 8 has no 3 equal parts"]
+
+
+def test_a_trainer_goes_on_in_parts_from_a_checkpoint_of_whole_batches(
+    run_python: Callable[..., str], torch: ModuleType, tmp_path: pathlib.Path
+) -> None:
+    import json
+
+    pytest.importorskip("transformers")
+    saving = textwrap.dedent(TRAINER).replace('save_strategy="no"', 'save_strategy="steps", save_steps=3')
+    saving = saving.replace("trainer.train()", "trainer.train(resume_from_checkpoint=sys.argv[2] or None)")
+    saving = saving.replace("import transformers\n", "import transformers\ntransformers.logging.disable_progress_bar()\n")
+
+    def trained(parts: str, checkpoint: str, folder: str) -> Any:
+        source = saving.replace('"out"', repr(str(tmp_path / folder)))
+        return json.loads(run_python(source, parts, checkpoint).splitlines()[-1])
+
+    whole = trained("1", "", "whole")
+    # The third update is in the middle of an epoch.
+    going_on = trained("4", str(tmp_path / "whole/checkpoint-3"), "parts")
+    assert going_on[:2] == whole[:2] == [8, 8]
+    assert going_on[4] == pytest.approx(whole[4], abs=2e-4)

@@ -33,12 +33,12 @@ def note_loss(found: dict[str, Any], parts: int = 1) -> Callable[[Any], None]:
     """Notes whether the Trainer's mean over a batch stays the same when the batch is accumulated."""
 
     def at_import(module: Any) -> None:
-        if parts > 1:
-            _forget_batch(module.TrainerState)
         original = module.Trainer.train
 
         @functools.wraps(original)
         def train(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if parts > 1:
+                _keep_batch(module.TrainerState, self.args.train_batch_size)
             found["counts_labels"] = bool(self.model_accepts_loss_kwargs or self.compute_loss_func is not None)
             return original(self, *args, **kwargs)
 
@@ -47,14 +47,15 @@ def note_loss(found: dict[str, Any], parts: int = 1) -> Callable[[Any], None]:
     return at_import
 
 
-def _forget_batch(state: Any) -> None:
+def _keep_batch(state: Any, batch: int) -> None:
     """Some Trainers take the size of their batches from a checkpoint: one that was made with whole batches does not undo the
     parts."""
-    original = state.load_from_json
+    load_from_json = getattr(state, "_oomph_load", None) or state.load_from_json
+    state._oomph_load = staticmethod(load_from_json)
 
     def load(path: Any) -> Any:
-        loaded = original(path)
-        loaded.train_batch_size = None
+        loaded = load_from_json(path)
+        loaded.train_batch_size = batch
         return loaded
 
     state.load_from_json = staticmethod(load)
