@@ -13,7 +13,7 @@ import pytest
 
 from oomph._recorder import whole
 
-long = pytest.mark.skipif(not os.environ.get("OOMPH_ATTACK"), reason="takes minutes: OOMPH_ATTACK=1 runs it")
+long = pytest.mark.long
 
 # A small model of the T5 family with random weights, trained as everybody is told to.
 MT5 = """

@@ -165,7 +165,7 @@ for step in range(6):
 def test_where_nothing_else_suffices_state_is_on_the_host(programs: Programs) -> None:
     script = programs.write(STATE)
     limit = 640 * MIB
-    words = ["fit", "--python", sys.executable, "--phantom", "--json", "-o", "fit.json", "--limit", str(limit)]
+    words = ["fit", "--python", programs.warm_python, "--phantom", "--json", "-o", "fit.json", "--limit", str(limit)]
     done = programs.end(programs.start([programs.oomph, *words, script.name], card=None))
     assert (done.code, done.stdout) == (0, "trained\n"), done
     answer = json.loads((programs.folder / "fit.json").read_text())
@@ -184,7 +184,7 @@ def test_where_nothing_else_suffices_state_is_on_the_host(programs: Programs) ->
     summary = json.loads((done.run() / "main.json").read_text())
     assert summary["devices"][0]["peak_reserved"] == chosen["peak_reserved"]
     # Without it there is nothing.
-    words = ["fit", "--python", sys.executable, "--dry-run", "--json", "--limit", str(limit), "--without", "host-state"]
+    words = ["fit", "--python", programs.warm_python, "--dry-run", "--json", "--limit", str(limit), "--without", "host-state"]
     done = programs.end(programs.start([programs.oomph, *words, script.name], card=None))
     assert (done.code, json.loads(done.stdout)["fits"]) == (1, False)
 
@@ -202,7 +202,7 @@ def test_as_many_activations_are_on_the_host_as_it_takes(programs: Programs) -> 
 
 def test_a_loss_in_chunks_is_the_first_thing_that_helps(programs: Programs) -> None:
     script = programs.write(LOSS)
-    words = ["fit", "--python", sys.executable, "--dry-run", "--json", "--limit", "1300MiB", script.name]
+    words = ["fit", "--python", programs.warm_python, "--dry-run", "--json", "--limit", "1300MiB", script.name]
     done = programs.end(programs.start([programs.oomph, *words], card=None))
     answer = json.loads(done.stdout)
     assert (done.code, whats(answer["chosen"])) == (0, ["loss in chunks"]), done

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import pytest
@@ -80,7 +79,7 @@ AMONG = "(lambda scores, y: torch.nn.functional.cross_entropy(scores, y) + score
 
 def fitted(programs: Programs, source: str, loss: str) -> tuple[Any, dict[str, Any]]:
     script = programs.write(f"LOSS = None\n{source}".replace("LOSS(", f"{loss}("))
-    words = ["fit", "--python", sys.executable, "--phantom", "--json", "-o", "fit.json", "--limit", "120MiB"]
+    words = ["fit", "--python", programs.warm_python, "--phantom", "--json", "-o", "fit.json", "--limit", "120MiB"]
     ran = programs.start([programs.oomph, *words, "--without", "checkpointing", script.name], card=None)
     done = programs.end(ran)
     return done, json.loads((programs.folder / "fit.json").read_text())
@@ -89,7 +88,12 @@ def fitted(programs: Programs, source: str, loss: str) -> tuple[Any, dict[str, A
 @pytest.mark.parametrize(
     ("framework", "source", "by_hand"),
     [
-        ("pytorch_lightning", LIGHTNING, "DataLoader(batch_size={}) Trainer(accumulate_grad_batches={})"),
+        pytest.param(
+            "pytorch_lightning",
+            LIGHTNING,
+            "DataLoader(batch_size={}) Trainer(accumulate_grad_batches={})",
+            marks=pytest.mark.long,
+        ),
         ("accelerate", ACCELERATE, "DataLoader(batch_size={}) Accelerator(gradient_accumulation_steps={})"),
     ],
 )
@@ -105,6 +109,7 @@ def test_a_loop_is_cut_by_its_own_arguments(programs: Programs, framework: str, 
     assert answer["chosen"]["peak_reserved"] <= 120 << 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("framework", "source"), [("pytorch_lightning", LIGHTNING), ("accelerate", ACCELERATE)])
 def test_a_loss_among_samples_is_not_cut(programs: Programs, framework: str, source: str) -> None:
     pytest.importorskip(framework)

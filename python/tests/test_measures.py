@@ -197,7 +197,7 @@ def test_a_batch_that_has_no_such_parts_is_left_alone(run_warm_python: Callable[
 
 
 def test_a_trainer_goes_on_in_parts_from_a_checkpoint_of_whole_batches(
-    run_python: Callable[..., str], torch: ModuleType, tmp_path: pathlib.Path
+    run_warm_python: Callable[..., str], torch: ModuleType, tmp_path: pathlib.Path
 ) -> None:
     import json
 
@@ -208,7 +208,7 @@ def test_a_trainer_goes_on_in_parts_from_a_checkpoint_of_whole_batches(
 
     def trained(parts: str, checkpoint: str, folder: str) -> Any:
         source = saving.replace('"out"', repr(str(tmp_path / folder)))
-        return json.loads(run_python(source, parts, checkpoint).splitlines()[-1])
+        return json.loads(run_warm_python(source, parts, checkpoint).splitlines()[-1])
 
     whole = trained("1", "", "whole")
     # The third update is in the middle of an epoch.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -210,5 +209,5 @@ SCRIPT = """
     ],
 )
 def test_the_card_has_a_window_of_activations(programs: Programs, asked: str, want: str) -> None:
-    done = programs.end(programs.start([sys.executable, "-c", textwrap.dedent(SCRIPT).format(asked=asked)]))
+    done = programs.end(programs.start([programs.warm_python, "-c", textwrap.dedent(SCRIPT).format(asked=asked)]))
     assert (done.stdout.strip(), done.code) == (want, 0), done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -196,7 +195,7 @@ def test_memory_of_the_host_is_cut_without_gaps(torch: ModuleType) -> None:
     assert arena.like(torch.empty(5, dtype=torch.bfloat16)).untyped_storage().nbytes() == 64 << 20
 
 
-def test_how_much_state_there_is_is_noted(run_python: Callable[..., str], torch: ModuleType) -> None:
+def test_how_much_state_there_is_is_noted(run_warm_python: Callable[..., str], torch: ModuleType) -> None:
     source = """
         import torch
         from oomph._measures import host_state
@@ -210,7 +209,7 @@ def test_how_much_state_there_is_is_noted(run_python: Callable[..., str], torch:
             optimizer.step()
         print(found)
     """
-    assert run_python(textwrap.dedent(source)).strip() == "{'state': 2048}"
+    assert run_warm_python(textwrap.dedent(source)).strip() == "{'state': 2048}"
 
 
 # 16 parameters of 16 MiB: with gradients and Adam's state 1 GiB.
@@ -247,5 +246,5 @@ SCRIPT = """
 )
 def test_the_card_has_three_groups_of_state(programs: Programs, asked: str, fused: str, scaled: str, want: str) -> None:
     source = textwrap.dedent(SCRIPT).format(asked=asked, fused=fused, scaled=scaled)
-    done = programs.end(programs.start([sys.executable, "-c", source]))
+    done = programs.end(programs.start([programs.warm_python, "-c", source]))
     assert (done.stdout.strip(), done.code) == (want.replace("\\n", "\n"), 0), done.stderr

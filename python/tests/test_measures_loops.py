@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
-import sys
 import textwrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -99,13 +98,24 @@ ACCELERATE = """
 """
 
 
-def ran(folder: pathlib.Path, source: str, asked: dict[str, Any]) -> tuple[int, Any, str]:
+class Place(NamedTuple):
+    """Where programs are run, and by which interpreter."""
+
+    folder: pathlib.Path
+    python: str
+
+
+@pytest.fixture
+def place(tmp_path: pathlib.Path, warm_python_alone: str) -> Place:
+    return Place(tmp_path, warm_python_alone)
+
+
+def ran(place: Place, source: str, asked: dict[str, Any]) -> tuple[int, Any, str]:
     """What a program did; its source is a file, which it may read."""
-    script = folder / "train.py"
+    script = place.folder / "train.py"
     script.write_text(textwrap.dedent(SETUP) + textwrap.dedent(source) + textwrap.dedent(END))
-    done = subprocess.run(
-        [sys.executable, script.name, json.dumps(asked)], cwd=folder, capture_output=True, text=True, timeout=300
-    )
+    words = [place.python, script.name, json.dumps(asked)]
+    done = subprocess.run(words, cwd=place.folder, capture_output=True, text=True, timeout=300)
     lines = done.stdout.splitlines()
     return done.returncode, json.loads(lines[-1]) if done.returncode == 0 else None, done.stderr
 
@@ -125,15 +135,19 @@ def same(whole: Any, cut: Any) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "parts"),
-    [("", 8), ("'accumulate_grad_batches': 2", 4), ("'val_check_interval': 2, 'limit_train_batches': 3", 2)],
+    [
+        ("'accumulate_grad_batches': 2", 4),
+        pytest.param("", 8, marks=pytest.mark.long),
+        pytest.param("'val_check_interval': 2, 'limit_train_batches': 3", 2, marks=pytest.mark.long),
+    ],
 )
-def test_lightning_trains_the_same_in_parts(arguments: str, parts: int, tmp_path: pathlib.Path) -> None:
+def test_lightning_trains_the_same_in_parts(arguments: str, parts: int, place: Place) -> None:
     pytest.importorskip("pytorch_lightning")
     source = lightning(arguments=arguments)
-    _, whole, _ = ran(tmp_path, source, {})
+    _, whole, _ = ran(place, source, {})
     assert whole["notes"]["trainer_batch"] == whole["notes"]["equal_parts"] == 8
     assert whole["notes"]["loop"] == "lightning" and "why_whole" not in whole["notes"]
-    code, cut, said = ran(tmp_path, source, {"micro_batches": parts, "equal_labels": True})
+    code, cut, said = ran(place, source, {"micro_batches": parts, "equal_labels": True})
     assert code == 0, said
     same(whole, cut)
     # Validation comes after as many updates, with its own batches.
@@ -145,44 +159,51 @@ def test_lightning_trains_the_same_in_parts(arguments: str, parts: int, tmp_path
     ("more", "arguments", "why"),
     [
         ("def on_train_batch_end(self, *args): pass", "", "Module.on_train_batch_end runs for every batch"),
-        ("", "'limit_train_batches': 0.5", "limit_train_batches=0.5 is a share of the batches"),
-        (
+        pytest.param(
+            "",
+            "'limit_train_batches': 0.5",
+            "limit_train_batches=0.5 is a share of the batches",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
             "def training_step(self, batch, batch_idx): return self.net(batch[0]).sum() * batch_idx",
             "",
             "training_step uses batch_idx, which counts batches",
+            marks=pytest.mark.long,
         ),
     ],
 )
 def test_a_lightning_loop_that_minds_batches_is_left_alone(
-    more: str, arguments: str, why: str, tmp_path: pathlib.Path
+    more: str, arguments: str, why: str, place: Place
 ) -> None:
     pytest.importorskip("pytorch_lightning")
-    code, whole, said = ran(tmp_path, lightning(more, arguments), {})
+    code, whole, said = ran(place, lightning(more, arguments), {})
     assert code == 0, said
     assert whole["notes"]["why_whole"] == why and "trainer_batch" not in whole["notes"]
-    code, _, said = ran(tmp_path, lightning(more, arguments), {"micro_batches": 2})
+    code, _, said = ran(place, lightning(more, arguments), {"micro_batches": 2})
     assert code == 1 and f"oomph fit: no micro-batches: {why}" in said
 
 
-def test_a_last_batch_without_equal_parts_is_not_cut(tmp_path: pathlib.Path) -> None:
+@pytest.mark.long
+def test_a_last_batch_without_equal_parts_is_not_cut(place: Place) -> None:
     pytest.importorskip("pytorch_lightning")
     source = lightning().replace("drop_last=True", "drop_last=False").replace("batch_size=8", "batch_size=7")
-    _, whole, _ = ran(tmp_path, source, {})
+    _, whole, _ = ran(place, source, {})
     assert whole["notes"]["why_whole"].startswith("the last batch of an epoch has no equal parts")
     # 32 rows in batches of 12 end with 8: 2 and 4 parts are equal.
     source = lightning().replace("drop_last=True", "drop_last=False").replace("batch_size=8", "batch_size=12")
-    _, whole, _ = ran(tmp_path, source, {})
+    _, whole, _ = ran(place, source, {})
     assert whole["notes"]["equal_parts"] == 4
-    same(whole, ran(tmp_path, source, {"micro_batches": 4})[1])
+    same(whole, ran(place, source, {"micro_batches": 4})[1])
 
 
-@pytest.mark.parametrize("loop", [lightning(), accelerate()])
-def test_labels_that_are_left_out_end_the_run_before_a_wrong_update(loop: str, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("loop", [pytest.param(lightning(), marks=pytest.mark.long), accelerate()])
+def test_labels_that_are_left_out_end_the_run_before_a_wrong_update(loop: str, place: Place) -> None:
     pytest.importorskip("pytorch_lightning"), pytest.importorskip("accelerate")
     source = "    labels[20] = -100\n" + loop
     asked = {"micro_batches": 2, "equal_labels": True, "loader": 1}
-    assert ran(tmp_path, source, {})[0] == 0
-    code, _, said = ran(tmp_path, source, asked)
+    assert ran(place, source, {})[0] == 0
+    code, _, said = ran(place, source, asked)
     assert code == 1 and "the loss leaves labels out (ignore_index)" in said
 
 
@@ -190,15 +211,20 @@ CLIP = "if accelerator.sync_gradients: accelerator.clip_grad_norm_(model.paramet
 
 
 @pytest.mark.parametrize(
-    ("words", "parts"), [({}, 8), ({"clip": CLIP}, 4), ({"target": "_, batch", "source": "enumerate(loader)"}, 2)]
+    ("words", "parts"),
+    [
+        ({"clip": CLIP}, 4),
+        pytest.param({}, 8, marks=pytest.mark.long),
+        pytest.param({"target": "_, batch", "source": "enumerate(loader)"}, 2, marks=pytest.mark.long),
+    ],
 )
-def test_accelerate_trains_the_same_in_parts(words: dict[str, str], parts: int, tmp_path: pathlib.Path) -> None:
+def test_accelerate_trains_the_same_in_parts(words: dict[str, str], parts: int, place: Place) -> None:
     pytest.importorskip("accelerate")
     source = accelerate(**words)
-    _, whole, said = ran(tmp_path, source, {})
+    _, whole, said = ran(place, source, {})
     notes = whole["notes"]
     assert (notes["loop"], notes["trainer_batch"], notes["loader"]) == ("accelerate", 8, 1), notes
-    code, cut, said = ran(tmp_path, source, {"micro_batches": parts, "loader": 1, "equal_labels": True})
+    code, cut, said = ran(place, source, {"micro_batches": parts, "loader": 1, "equal_labels": True})
     assert code == 0, said
     same(whole, cut)
     expected = [size for each in whole["sizes"] for size in ([each // parts] * parts if each > 0 else [each])]
@@ -212,9 +238,9 @@ def test_accelerate_trains_the_same_in_parts(words: dict[str, str], parts: int, 
         ({"target": "batch", "source": "iter(loader)"}, "how the loop takes its batches is not known"),
     ],
 )
-def test_an_accelerate_loop_that_counts_is_left_alone(words: dict[str, str], why: str, tmp_path: pathlib.Path) -> None:
+def test_an_accelerate_loop_that_counts_is_left_alone(words: dict[str, str], why: str, place: Place) -> None:
     pytest.importorskip("accelerate")
-    _, whole, said = ran(tmp_path, accelerate(**words), {})
+    _, whole, said = ran(place, accelerate(**words), {})
     assert why in whole["notes"]["why_whole"] and "trainer_batch" not in whole["notes"]
 
 
@@ -226,24 +252,24 @@ def test_an_accelerate_loop_that_counts_is_left_alone(words: dict[str, str], why
         ("optimizer.step()", "accelerator.clip_grad_norm_(model.parameters(), 0.1); optimizer.step()", "gradients are clipped"),
     ],
 )
-def test_what_steps_with_every_batch_is_not_cut(before: str, after: str, why: str, tmp_path: pathlib.Path) -> None:
+def test_what_steps_with_every_batch_is_not_cut(before: str, after: str, why: str, place: Place) -> None:
     pytest.importorskip("accelerate")
-    code, _, said = ran(tmp_path, accelerate().replace(before, after), {"micro_batches": 2, "loader": 1})
+    code, _, said = ran(place, accelerate().replace(before, after), {"micro_batches": 2, "loader": 1})
     assert code == 1 and why in said, said
 
 
-def gradients(folder: pathlib.Path, source: str, parts: int) -> list[float]:
+def gradients(place: Place, source: str, parts: int) -> list[float]:
     asked = {"micro_batches": parts, "proof": 8, "loader": 1, "equal_labels": True}
-    code, found, said = ran(folder, source, asked)
+    code, found, said = ran(place, source, asked)
     assert code == 0, said
     return [float(number) for number in found["notes"]["gradients"]]
 
 
-@pytest.mark.parametrize("loop", [lightning(), accelerate()])
-def test_gradients_tell_a_mean_over_samples_from_another_loss(loop: str, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("loop", [pytest.param(lightning(), marks=pytest.mark.long), accelerate()])
+def test_gradients_tell_a_mean_over_samples_from_another_loss(loop: str, place: Place) -> None:
     pytest.importorskip("pytorch_lightning"), pytest.importorskip("accelerate")
     dropping = loop.replace("cross_entropy(", "cross_entropy(0 * torch.nn.functional.dropout(torch.rand(())) + ")
-    assert gradients(tmp_path, dropping, 2) == pytest.approx(gradients(tmp_path, dropping, 1), rel=1e-4, abs=1e-7)
+    assert gradients(place, dropping, 2) == pytest.approx(gradients(place, dropping, 1), rel=1e-4, abs=1e-7)
     # A loss that compares samples with each other.
     among = loop.replace("batch[1])", "batch[1]) + self.net(batch[0]).var()").replace("(x), y)", "(x), y) + model(x).var()")
-    assert gradients(tmp_path, among, 2) != pytest.approx(gradients(tmp_path, among, 1), rel=1e-2)
+    assert gradients(place, among, 2) != pytest.approx(gradients(place, among, 1), rel=1e-2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -130,7 +129,7 @@ def test_wrong_calls_fail_as_they_did(torch: ModuleType, chunked: loss.Losses) -
         torch.nn.functional.cross_entropy(logits, torch.full((8,), 4))
 
 
-def test_where_no_loss_is_large_that_is_said(run_python: Callable[..., str], torch: ModuleType) -> None:
+def test_where_no_loss_is_large_that_is_said(run_warm_python: Callable[..., str], torch: ModuleType) -> None:
     source = """
         import json, torch
         from oomph._measures import Measures
@@ -139,7 +138,7 @@ def test_where_no_loss_is_large_that_is_said(run_python: Callable[..., str], tor
         torch.nn.functional.cross_entropy(torch.randn(8, 4).requires_grad_(), torch.zeros(8, dtype=torch.long))
         print(json.dumps(measures.notes()))
     """
-    notes = run_python(textwrap.dedent(source))
+    notes = run_warm_python(textwrap.dedent(source))
     assert '"not changed: no plain loss on large logits was computed"' in notes
     assert Measures({}).notes() == {"remarks": []}
 
@@ -178,5 +177,5 @@ def test_the_log_softmax_is_not_kept(
     source = textwrap.dedent(SCRIPT).format(rows=2048, dtype=dtype, upcast=upcast)
     begin = "import torch\nfrom oomph._measures import Measures\nMeasures({}).at_torch(torch)\n"
     words = [begin.format("{}") + source, begin.format("{'loss': 'chunks'}") + source]
-    said = [programs.end(programs.start([sys.executable, "-c", word])).stdout.strip() for word in words]
+    said = [programs.end(programs.start([programs.warm_python, "-c", word])).stdout.strip() for word in words]
     assert said == [without, with_chunks]

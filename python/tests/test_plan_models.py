@@ -16,11 +16,11 @@ MEASURED = pathlib.Path(__file__).parent / "measured"
 JOBS = (
     "--model opt125m --batch 32 --length 256 --opt sgd --dtype fp16",
     "--model bart --batch 16 --length 128 --opt adam --dtype fp16",
-    "--model bert --batch 16 --length 384 --opt adamw --dtype fp16",
     "--model regnet_y_400mf --batch 64 --opt adamw",
-    "--model resnet50 --batch 128 --opt momentum --dtype bf16",
     "--model llama300m --batch 4 --length 512 --opt adamw",
-    "--model vit_b_16 --batch 128 --eval --dtype fp16",
+    pytest.param("--model bert --batch 16 --length 384 --opt adamw --dtype fp16", marks=pytest.mark.long),
+    pytest.param("--model resnet50 --batch 128 --opt momentum --dtype bf16", marks=pytest.mark.long),
+    pytest.param("--model vit_b_16 --batch 128 --eval --dtype fp16", marks=pytest.mark.long),
 )
 
 

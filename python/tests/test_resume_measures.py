@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from programs import LEAK, Programs
 from test_fit_command import SCRIPT, fitted
 
@@ -37,6 +38,7 @@ def test_each_try_takes_one_measure_more_and_says_how_exact_it_is(programs: Prog
     assert said[1:] == ["not started again before its first step: it ran out of memory, and it got no further than before"]
 
 
+@pytest.mark.long
 def test_what_fit_has_found_is_taken_first(programs: Programs) -> None:
     code, free = fitted(programs, "--gpu", "T4")
     limit = free["peak_reserved"] * 7 // 10
