@@ -65,9 +65,10 @@ impl Search<'_> {
         next.copied()
     }
 
-    /// Trials that tell much. Where only something on the host is known to fit: everything else. Where only another form of something is known to fit, of the optimizers or of the loss:
-    /// everything else without it, which shows whether it is needed. Where it is, each other measure beside it: without it
-    /// the memory of the optimizers or of the loss hides what they do.
+    /// Trials that tell much. Where only something on the host is known to fit: everything else. Where only another form of
+    /// something is known to fit, of the optimizers or of the loss: everything else without it, which shows whether it is
+    /// needed. Where it is, each other measure beside it: without it the memory of the optimizers or of the loss hides what
+    /// they do.
     fn telling(&self, best: Point) -> impl Iterator<Item = Point> {
         let strongest = self.strongest();
         let base = self.base();
