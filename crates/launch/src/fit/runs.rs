@@ -1,6 +1,6 @@
 //! Runs of the program with measures, and what each says.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::thread;
@@ -60,7 +60,7 @@ impl Tried {
 }
 
 /// The trials of a search, and what they showed.
-pub(super) type Trials = HashMap<Point, (Tried, Outcome)>;
+pub(super) type Trials = BTreeMap<Point, (Tried, Outcome)>;
 
 /// What all runs share.
 pub(super) struct Runs<'a> {

@@ -4,7 +4,7 @@
 //! everything, and one that fits sets the price to beat. What a point needs is guessed from those that were tried, so that
 //! the first guess is nearly right; what counts is only what was tried.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use oomph_trace::Bytes;
 
@@ -25,13 +25,13 @@ pub(super) struct Search<'a> {
     /// All points with their costs, the cheapest first.
     points: Vec<(Point, u32)>,
     allowed: Bytes,
-    pub(super) tried: HashMap<Point, Outcome>,
+    pub(super) tried: BTreeMap<Point, Outcome>,
 }
 
 impl Search<'_> {
     pub(super) fn new(space: &Space, allowed: Bytes) -> Search<'_> {
         let points = space.points().into_iter().map(|point| (point, space.costs(point))).collect();
-        Search { space, points, allowed, tried: HashMap::new() }
+        Search { space, points, allowed, tried: BTreeMap::new() }
     }
 
     /// The point to try next; `None` when the cheapest that fits is known, or that none does.
