@@ -3,8 +3,7 @@
     python3 benches/fit.py --python PYTHON [--oomph BIN] [--jobs 0:30] [--out fit.json]
 
 PYTHON has PyTorch, transformers, torchvision, accelerate and pytorch_lightning. For each job: does what is chosen fit, and
-does nothing that was tried and is cheaper? With --thorough every cheaper combination is tried, also those that the search
-leaves out because one that takes more of every measure did not fit.
+does nothing that was tried and is cheaper?
 """
 
 from __future__ import annotations
@@ -65,7 +64,6 @@ class Bench:
     def __init__(self, options: argparse.Namespace, folder: pathlib.Path) -> None:
         self.oomph = options.oomph
         self.python = options.python
-        self.more = ["--thorough"] if options.thorough else []
         self.folder = folder
 
     def say(self, number: int, verb: str, *words: str) -> tuple[int, dict[str, Any] | None, str]:
@@ -88,7 +86,7 @@ class Bench:
         flags = FLAGS if has_flags else []
         began = time.monotonic()
         code, fit, said = self.say(
-            number, "fit", "--dry-run", *self.more, "--limit", str(limit), *flags, str(script), *words.split()
+            number, "fit", "--dry-run", "--limit", str(limit), *flags, str(script), *words.split()
         )
         row |= {"limit": limit, "seconds": round(time.monotonic() - began), "code": code}
         if fit is None:
@@ -115,7 +113,6 @@ def main() -> None:
     parser.add_argument("--oomph", default=shutil.which("oomph") or "oomph")
     parser.add_argument("--jobs", default=f"0:{len(JOBS)}")
     parser.add_argument("--at-once", type=int, default=1)
-    parser.add_argument("--thorough", action="store_true")
     parser.add_argument("--out")
     options = parser.parse_args()
     first, last = map(int, options.jobs.split(":"))
