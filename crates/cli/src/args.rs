@@ -15,7 +15,7 @@ use oomph_launch::plan::subject::Subject;
 use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
-pub(crate) use fit::{Fit, Without};
+pub(crate) use fit::Fit;
 pub(crate) use plan::Plan;
 pub(crate) use run::{Run, script_for_verb, set_script_apart};
 

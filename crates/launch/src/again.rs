@@ -51,14 +51,12 @@ pub enum Next {
 }
 
 /// What a job is started again with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The settings of PyTorch's allocator to add.
     pub settings: Option<String>,
-    /// What is done inside the program, all told.
-    pub asked: Measures,
-    /// The script's arguments.
-    pub args: Vec<OsString>,
+    /// What is done inside the program, all told, and the script's arguments; `None` leaves both as they are.
+    pub program: Option<(Measures, Vec<OsString>)>,
     /// The same in words, with how exactly each keeps the result.
     pub measures: Vec<Measure>,
 }
@@ -122,8 +120,7 @@ impl Tries {
         match setting(&result.end) {
             Some(fix) => {
                 let line = format!("running once more with {fix}");
-                let (asked, args, measures) = Default::default();
-                Next::Again { line, change: Some(Change { settings: Some(fix), asked, args, measures }) }
+                Next::Again { line, change: Some(Change { settings: Some(fix), ..Change::default() }) }
             }
             None => Next::Refuse("not run again: no setting is known to help".to_owned()),
         }

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .failures import steadily
+from .failures import steadily, write
 
 # A module's own dictionary of buffers, and a name in it; and what both are known by.
 _Slot = tuple[dict[str, Any], str]
@@ -53,7 +53,9 @@ class Buffers:
     def begin(self) -> None:
         """A step begins."""
         self._is_inside = True
-        look = [(module.training, [each is None for each in module._buffers.values()]) for module in self._modules]
+        look = [
+            (module.training, [(name, each is None) for name, each in module._buffers.items()]) for module in self._modules
+        ]
         if look != self._sorted_for:
             self._copied, self._watched = self._sorted(self._modules)
             self._sorted_for = look
@@ -63,11 +65,11 @@ class Buffers:
         """The step is over: which buffers it changed is known for the next one."""
         changed = [slot for slot, before, version in self._seen if _has_changed(slot, before, version)]
         # Comparing waits for the GPU: once is enough.
-        fresh = [kept for kept in self._kept if (id(kept[0][0]), kept[0][1]) not in self._settled]
+        fresh = [kept for kept in self._kept if _key(kept[0]) not in self._settled]
         changed += [slot for slot, before, copy in fresh if slot[0].get(slot[1]) is not before or _differs(before, copy)]
         if fresh or changed:
-            self._settled.update((id(home), name) for (home, name), _, _ in fresh)
-            self._changing.update((id(home), name) for home, name in changed)
+            self._settled.update(_key(slot) for slot, _, _ in fresh)
+            self._changing.update(map(_key, changed))
             self._sorted_for = None
         self._kept, self._seen = [], []
         self._is_inside = False
@@ -82,7 +84,7 @@ class Buffers:
             home[name] = before
         for (home, name), before, copy in self._kept:
             home[name] = before
-            _write(before, copy)
+            write(before, copy)
         return True
 
     def _sorted(self, modules: list[Any]) -> tuple[list[_Slot], list[_Slot]]:
@@ -95,9 +97,10 @@ class Buffers:
             home = module._buffers
             for name, before in home.items():
                 if before is not None:
-                    key = (id(home), name)
+                    slot = (home, name)
+                    key = _key(slot)
                     is_copied = key not in self._settled or key in self._changing or _is_norm_in_training(module)
-                    (copied if is_copied else watched).append((home, name))
+                    (copied if is_copied else watched).append(slot)
         return copied, watched
 
     def _note(self, copied: list[_Slot], watched: list[_Slot]) -> None:
@@ -126,7 +129,7 @@ class _Copies:
 
     def _place_all(self, slots: list[_Slot], tensors: list[Any]) -> None:
         self._tensors = tensors
-        self._places = [self._place((id(home), name), tensor) for (home, name), tensor in zip(slots, tensors)]
+        self._places = [self._place(_key(slot), tensor) for slot, tensor in zip(slots, tensors)]
         # One call for all tensors of a kind: launching a copy of each would take as long as a short step.
         kinds: dict[Any, tuple[list[Any], list[Any]]] = {}
         for place, tensor in zip(self._places, tensors):
@@ -142,6 +145,11 @@ class _Copies:
         return had
 
 
+def _key(slot: _Slot) -> _Key:
+    home, name = slot
+    return id(home), name
+
+
 def _has_changed(slot: _Slot, before: Any, version: int) -> bool:
     home, name = slot
     return home.get(name) is not before or _version(before) != version
@@ -150,11 +158,6 @@ def _has_changed(slot: _Slot, before: Any, version: int) -> bool:
 def _write_all(to: list[Any], what: list[Any]) -> None:
     with torch.no_grad():
         steadily(lambda: torch._foreach_copy_(to, what))
-
-
-def _write(tensor: Any, copy: Any) -> None:
-    with torch.no_grad():
-        steadily(lambda: tensor.copy_(copy))
 
 
 def _differs(tensor: Any, copy: Any) -> bool:

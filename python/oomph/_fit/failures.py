@@ -54,6 +54,12 @@ def once(tensor: Any, operation: Callable[[], object]) -> None:
     steadily(lambda: operation() if tensor._version == version else None)
 
 
+def write(tensor: Any, value: Any) -> None:
+    """Writes a value into a tensor."""
+    with torch.no_grad():
+        steadily(lambda: tensor.copy_(value))
+
+
 def noted(error: BaseException, note: str) -> BaseException:
     """The error, with one more line about what oomph could not do."""
     line = f"oomph.fit: {note}"

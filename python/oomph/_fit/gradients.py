@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .failures import once, steadily
+from .failures import once, steadily, write
 
 
 class Gradients:
@@ -76,8 +76,7 @@ class Gradients:
         for (parameter, before), copy in zip(self._before, copies):
             parameter.grad = before
             if copy is not None:
-                with torch.no_grad():
-                    steadily(lambda: before.copy_(copy))
+                write(before, copy)
 
     def has(self, parameters: Iterable[Any]) -> bool:
         """Whether one of these is among them."""

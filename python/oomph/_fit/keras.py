@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -56,17 +55,17 @@ class _Steps:
             raise TypeError("oomph.fit.keras cannot repeat a compiled step: compile the model with jit_compile=False")
         x, y, weight = self._keras.utils.unpack_x_y_sample_weight(data)
         model.zero_grad()
-        is_whole = _Whole(x)
+        size = _size(x)
 
         def step(x: Any, y: Any, weight: Any) -> Any:
-            self._check(x, is_whole)
+            self._check(x, size)
             predicted, loss = self._loss(x, y, weight, training=True)
             if model.trainable_weights:
                 (loss if model.optimizer is None else model.optimizer.scale_loss(loss)).backward()
             return loss.detach(), predicted
 
         loss, predicted = self._fit("train")(step, x, y, weight)
-        model._loss_tracker.update_state(loss, sample_weight=is_whole.size)
+        model._loss_tracker.update_state(loss, sample_weight=size)
         if model.trainable_weights:
             trained = model.trainable_weights[:]
             with torch.no_grad():
@@ -81,7 +80,7 @@ class _Steps:
             return loss, predicted
 
         loss, predicted = self._fit("test")(step, x, y, weight)
-        self._model._loss_tracker.update_state(loss, sample_weight=_Whole(x).size)
+        self._model._loss_tracker.update_state(loss, sample_weight=_size(x))
         return self._model.compute_metrics(x, y, predicted, sample_weight=weight)
 
     def predict(self, data: Any) -> Any:
@@ -99,9 +98,9 @@ class _Steps:
     def _called(self, x: Any, training: bool) -> Any:
         return self._model(x, training=training) if self._model._call_has_training_arg else self._model(x)
 
-    def _check(self, x: Any, whole: _Whole) -> None:
-        """Refuses parts of a batch whose statistics the model takes."""
-        if _Whole(x).size == whole.size or BATCH_STATISTICS in self._options.get("accept", ()):
+    def _check(self, x: Any, whole: int) -> None:
+        """Refuses parts of a batch of so many samples whose statistics the model takes."""
+        if _size(x) == whole or BATCH_STATISTICS in self._options.get("accept", ()):
             return
         kind = self._keras.layers.BatchNormalization
         if any(isinstance(layer, kind) and layer.trainable for layer in self._model._flatten_layers()):
@@ -118,13 +117,11 @@ class _Steps:
         return self._fits[name]
 
 
-class _Whole:
+def _size(x: Any) -> int:
     """How many samples a batch has."""
+    from keras import tree
 
-    def __init__(self, x: Any) -> None:
-        from keras import tree
-
-        self.size = int(next(each for each in tree.flatten(x) if each is not None).shape[0])
+    return int(next(each for each in tree.flatten(x) if each is not None).shape[0])
 
 
 class _State:
@@ -143,13 +140,10 @@ class _State:
 
     def _variables(self) -> list[Any]:
         found: list[Any] = []
-        # Weights that are only frozen are not among a layer's own.
-        own: Callable[[Any], list[Any]] = lambda layer: [
-            *layer._non_trainable_variables,
-            *(seed.state for seed in layer._seed_generators),
-        ]
         for layer in self._model._flatten_layers():
-            found += own(layer)
+            # Weights that are only frozen are not among a layer's own.
+            found += layer._non_trainable_variables
+            found += [seed.state for seed in layer._seed_generators]
         trackers = self._model._compile_loss.metrics if self._model._compile_loss is not None else []
         found += [variable for tracker in trackers for variable in tracker.variables]
         return list({id(each): each for each in found}.values())

@@ -21,10 +21,15 @@ class _Room:
     """What an update of all parameters takes at most for a while, by device. It holds as long as parameters and states are
     the same ones: then every state is there, and an update makes nothing that lasts."""
 
-    def __init__(self, optimizer: Any, parameters: list[Any]) -> None:
+    def __init__(self, optimizer: Any) -> None:
         self._mark = _mark(optimizer)
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        # Where some never have a gradient, and so no state, it is looked at anew in every update.
+        self._lasts = all(each in optimizer.state for each in parameters)
+        if not self._lasts:
+            parameters = [each for each in parameters if each.grad is not None]
         # The first update makes the state.
-        self.is_known = all(each.is_cuda and each in optimizer.state for each in parameters)
+        self.is_known = bool(parameters) and all(each.is_cuda and each in optimizer.state for each in parameters)
         self.bytes: dict[Any, int] = {}
         for each in parameters if self.is_known else []:
             self.bytes[each.device] = self.bytes.get(each.device, 0) + each.numel() * each.element_size()
@@ -34,7 +39,7 @@ class _Room:
             self.bytes = {device: _TEMPORARY * size for device, size in self.bytes.items()}
 
     def holds(self, optimizer: Any) -> bool:
-        return self.is_known and self._mark == _mark(optimizer)
+        return self.is_known and self._lasts and self._mark == _mark(optimizer)
 
 
 _rooms: weakref.WeakKeyDictionary[Any, _Room] = weakref.WeakKeyDictionary()
@@ -53,15 +58,9 @@ def has_room(optimizer: Any) -> bool:
         return False
     room = _rooms.get(optimizer)
     if room is None or not room.holds(optimizer):
-        parameters = [each for group in optimizer.param_groups for each in group["params"]]
-        # Where some never have a gradient, and so no state, it is looked at anew in every update.
-        if any(each not in optimizer.state for each in parameters):
-            parameters = [each for each in parameters if each.grad is not None]
-        room = _rooms[optimizer] = _Room(optimizer, parameters)
-        if not parameters or not room.is_known:
-            return False
-        if len(parameters) < sum(len(group["params"]) for group in optimizer.param_groups):
-            del _rooms[optimizer]
+        room = _rooms[optimizer] = _Room(optimizer)
+    if not room.is_known:
+        return False
     try:
         for device, size in room.bytes.items():
             torch.empty(size, dtype=torch.uint8, device=device)

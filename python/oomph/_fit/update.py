@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .failures import is_failure, make_room, noted, steadily
+from .failures import is_failure, make_room, noted, write
 from .room import has_room
 
 # Parameters with their state that are updated at once, in bytes: on the CPU, and on a GPU.
@@ -15,6 +15,7 @@ _CHUNK = 4 << 20
 _CHUNK_CUDA = 64 << 20
 # So often an update of one parameter is tried.
 _TRIES = 3
+
 
 def update(optimizer: Any) -> bool:
     """Makes the update, or finds that there is room for it: then it is False, and the update is still to be made.
@@ -136,7 +137,7 @@ class _Undo:
 
     def restore(self) -> None:
         for parameter, value, state in self._before:
-            _write(parameter, value)
+            write(parameter, value)
             if state is None:
                 self._optimizer.state.pop(parameter, None)
                 continue
@@ -146,7 +147,7 @@ class _Undo:
                     del now[name]
             for name, saved in state.items():
                 if isinstance(saved, torch.Tensor):
-                    _write(now[name], saved)
+                    write(now[name], saved)
                 else:
                     now[name] = saved
 
@@ -182,8 +183,3 @@ class _Copies:
             _host_space[kind] = torch.empty(room, dtype=kind, device="cpu")
         self._taken[kind] = start + length
         return _host_space[kind][start : start + length].view(value.shape).copy_(value)
-
-
-def _write(tensor: Any, value: Any) -> None:
-    with torch.no_grad():
-        steadily(lambda: tensor.copy_(value))

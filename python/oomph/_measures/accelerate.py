@@ -48,7 +48,7 @@ class Accelerate:
             original(accelerator, *args, **kwargs)
             if self._parts > 1:
                 if accelerator.gradient_accumulation_steps != 1:
-                    self._refuse("the loop accumulates already")
+                    parts.refuse("the loop accumulates already", self._remarks)
                 # The count of a schedule's calls, which some look at, grows with updates only.
                 accelerator.gradient_state.plugin_kwargs.update(num_steps=self._parts, adjust_scheduler=False)
 
@@ -66,7 +66,7 @@ class Accelerate:
             equal = parts.equal_parts(data_loader) if why is None else None
             if number == self._chosen:
                 if why is not None:
-                    self._refuse(why)
+                    parts.refuse(why, self._remarks)
                 data_loader = parts.cut(data_loader, self._parts, counts=False, first=self._first)
             made = original(accelerator, data_loader, *args, **kwargs)
             if not self._is_looked_at:
@@ -114,7 +114,7 @@ class Accelerate:
             self._found.update(facts)
         if self._parts > 1:
             if why is not None or facts["loader"] != self._chosen:
-                self._refuse(why or "the loop takes other data")
+                parts.refuse(why or "the loop takes other data", self._remarks)
             self._watch_steps(torch, accelerator)
 
     def _watch_steps(self, torch: Any, accelerator: Any) -> None:
@@ -122,7 +122,7 @@ class Accelerate:
 
         def between(*_: Any) -> None:
             if not accelerator.gradient_state.sync_gradients:
-                self._refuse("an optimizer steps with every batch, not prepared by accelerate")
+                parts.refuse("an optimizer steps with every batch, not prepared by accelerate", self._remarks)
 
         from torch.optim.optimizer import register_optimizer_step_pre_hook
 
@@ -135,7 +135,7 @@ class Accelerate:
         @functools.wraps(original)
         def step(schedule: Any, *args: Any, **kwargs: Any) -> Any:
             if not accelerator.gradient_state.sync_gradients:
-                self._refuse("a schedule steps with every batch, not prepared by accelerate")
+                parts.refuse("a schedule steps with every batch, not prepared by accelerate", self._remarks)
             return original(schedule, *args, **kwargs)
 
         return step
@@ -144,12 +144,7 @@ class Accelerate:
         @functools.wraps(original)
         def clip(accelerator: Any, *args: Any, **kwargs: Any) -> Any:
             if self._parts > 1 and not accelerator.gradient_state.sync_gradients:
-                self._refuse("gradients are clipped for every batch, not only where accelerator.sync_gradients says so")
+                parts.refuse("gradients are clipped for every batch, not only where accelerator.sync_gradients says so", self._remarks)
             return original(accelerator, *args, **kwargs)
 
         return clip
-
-    def _refuse(self, why: str) -> None:
-        """Ends the program: parts that are not understood would be another training."""
-        self._remarks.append(f"not changed: {why}")
-        raise RuntimeError(f"oomph fit: no micro-batches: {why}")

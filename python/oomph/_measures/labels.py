@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from . import updates
+from . import updates, versions
 
 REFUSAL = (
     "oomph fit: the loss leaves labels out (ignore_index) or weighs classes, so equal parts of a batch do not weigh the "
@@ -25,7 +25,7 @@ def insist_on_equal(torch: Any) -> None:
             names = ("size_average", "ignore_index", "reduce", "reduction")
             options = {**dict(zip(names, args)), **kwargs}
             is_mean = options.get("reduction", "mean") == "mean"
-            if is_mean and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            if is_mean and torch.is_grad_enabled() and not versions.is_compiling(torch):
                 if weight is not None:
                     raise RuntimeError(REFUSAL)
                 if not target.is_floating_point():

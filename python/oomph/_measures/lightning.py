@@ -101,9 +101,7 @@ class Lightning:
             return parts.cut(loader, self._parts, first=self._first) if is_cut else loader
         self._found.update(loop="lightning", why_whole=why)
         if self._parts > 1:
-            self._remarks.append(f"not changed: {why}")
-            # The Trainer's arguments have been changed by then: with whole batches it would be another training.
-            raise RuntimeError(f"oomph fit: no micro-batches: {why}")
+            parts.refuse(why, self._remarks)
         return loader
 
 

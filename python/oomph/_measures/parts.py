@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 
 class Parts:
@@ -48,6 +48,12 @@ def why_whole(torch: Any, loader: Any, parts: int) -> str | None:
     if most == 1 < batch:
         return "the last batch of an epoch has no equal parts (drop_last=True leaves it out)"
     return f"a batch of {batch} has no {parts} equal parts" if most % parts else None
+
+
+def refuse(why: str, remarks: list[str]) -> NoReturn:
+    """Ends a program that was to run in parts: with what has been changed of it by then it would be another training."""
+    remarks.append(f"not changed: {why}")
+    raise RuntimeError(f"oomph fit: no micro-batches: {why}")
 
 
 def equal_parts(loader: Any) -> int | None:

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use oomph_launch::fit::request::Family;
 use oomph_trace::Bytes;
 
 use super::Script;
@@ -36,8 +38,8 @@ pub(crate) struct Fit {
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true, requires = "vary")]
     pub(crate) accumulate: Option<String>,
     /// Do not take these measures; may be repeated
-    #[arg(long, value_name = "MEASURE", value_enum)]
-    pub(crate) without: Vec<Without>,
+    #[arg(long, value_name = "MEASURE", value_parser = family())]
+    pub(crate) without: Vec<Family>,
     /// Set one of PyTorch's allocator settings, beside those you have; may be repeated
     #[arg(long = "set", value_name = "KEY:VALUE")]
     pub(crate) settings: Vec<String>,
@@ -52,21 +54,13 @@ pub(crate) struct Fit {
     pub(crate) python: Option<PathBuf>,
 }
 
-/// A family of measures.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Without {
-    /// Settings of the allocator
-    Settings,
-    /// Forms of the optimizer
-    Optimizer,
-    /// The loss in chunks
-    Loss,
-    /// Gradient checkpointing
-    Checkpointing,
-    /// Micro-batches
-    MicroBatches,
-    /// The optimizers' state on the host
-    HostState,
-    /// Saved activations on the host
-    HostActivations,
+/// The families of measures by their names.
+fn family() -> impl TypedValueParser<Value = Family> {
+    let named = Family::ALL.map(|family| {
+        let (name, what) = family.words();
+        PossibleValue::new(name).help(what)
+    });
+    PossibleValuesParser::new(named).try_map(|name| {
+        Family::ALL.into_iter().find(|family| family.words().0 == name).ok_or("no such measures")
+    })
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use oomph_launch::fit::fitter;
-use oomph_launch::fit::request::{Family, Request};
+use oomph_launch::fit::request::Request;
 use oomph_launch::job::{Job, PlanRequest};
 use oomph_launch::members;
 use oomph_machine::status;
@@ -12,7 +12,7 @@ use oomph_report::{json, text};
 use oomph_trace::cards::card_named;
 
 use super::{plan, run};
-use crate::args::{Common, Fit, Without};
+use crate::args::{Common, Fit};
 use crate::output;
 
 /// It fits.
@@ -62,25 +62,13 @@ fn on_phantom(mut job: Job, args: &Fit) -> Result<Job> {
     Ok(job)
 }
 
-fn family(without: &Without) -> Family {
-    match without {
-        Without::Settings => Family::Settings,
-        Without::Optimizer => Family::Optimizer,
-        Without::Loss => Family::Loss,
-        Without::Checkpointing => Family::Checkpointing,
-        Without::MicroBatches => Family::MicroBatches,
-        Without::HostState => Family::HostState,
-        Without::HostActivations => Family::HostActivations,
-    }
-}
-
 fn request(args: &Fit) -> Request {
     Request {
         subject: args.script.subject(&args.python, &args.settings, args.steps, args.timeout),
         gpu: args.gpu.clone(),
         limit: args.limit,
         flags: args.vary.clone().zip(args.accumulate.clone()),
-        without: args.without.iter().map(family).collect(),
+        without: args.without.clone(),
         again: args.again,
         has_gpu: !args.phantom && !args.estimate && status::has_gpu(),
     }

@@ -129,9 +129,9 @@ fn again(next: Next, job: &mut Job, had: &str) -> bool {
             let Ok(settings) = Settings::checked(&[fix], had) else { return false };
             job.settings = job.settings.with(&settings);
         }
-        if job.resume.is_some() {
-            job.measures = Some(change.asked);
-            job.program.args = change.args;
+        if let Some((asked, args)) = change.program {
+            job.measures = Some(asked);
+            job.program.args = args;
         }
     }
     output::complain(&format!("oomph: {line}"));

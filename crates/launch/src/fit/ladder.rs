@@ -81,8 +81,7 @@ impl Ladder {
         measures.extend(space.measures(self.taken));
         Change {
             settings,
-            asked: space.asked(self.taken),
-            args: space.args(self.taken, &self.args),
+            program: Some((space.asked(self.taken), space.args(self.taken, &self.args))),
             measures,
         }
     }

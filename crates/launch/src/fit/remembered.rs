@@ -77,9 +77,7 @@ impl Place {
 
     /// What is kept there; `None` where nothing is, or nothing that can be read.
     pub(super) fn read(&self) -> Option<Remembered> {
-        let bytes = trust::read_bounded(&self.path, LONGEST)?;
-        let found: Remembered = serde_json::from_slice(&bytes).ok()?;
-        (found.question == self.question).then_some(found)
+        Remembered::read(&self.path).filter(|found| found.question == self.question)
     }
 
     /// Keeps an answer. Where that fails it is searched again the next time.
@@ -105,6 +103,10 @@ fn program(job: &Job) -> String {
 }
 
 impl Remembered {
+    fn read(path: &Path) -> Option<Remembered> {
+        serde_json::from_slice(&trust::read_bounded(path, LONGEST)?).ok()
+    }
+
     /// What fits for a program in so much memory, whatever was asked when it was found; of several the answer for most
     /// memory, whose measures cost least. `runs` is the folder that holds the runs.
     pub(super) fn for_program(job: &Job, runs: &Path, had: Bytes) -> Option<Remembered> {
@@ -112,10 +114,7 @@ impl Remembered {
         let mut paths: Vec<PathBuf> =
             fs::read_dir(runs.join(FOLDER)).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.sort_unstable();
-        let read = |path: &PathBuf| -> Option<Remembered> {
-            serde_json::from_slice(&trust::read_bounded(path, LONGEST)?).ok()
-        };
-        let found = paths.iter().filter_map(read);
+        let found = paths.iter().filter_map(|path| Remembered::read(path));
         let answers =
             found.filter(|found| found.program == wanted && found.allowed <= had.0 && found.best.is_some());
         answers.max_by_key(|found| found.allowed)

@@ -24,26 +24,44 @@ pub struct Request {
     pub has_gpu: bool,
 }
 
-/// A family of measures.
+/// A family of measures; [`Family::words`] says what each is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words of each are in one place, for the command line too")]
 pub enum Family {
-    /// Settings of the allocator.
     Settings,
-    /// Forms of the optimizer.
     Optimizer,
-    /// The loss in chunks.
     Loss,
-    /// Gradient checkpointing.
     Checkpointing,
-    /// Micro-batches.
     MicroBatches,
-    /// The optimizers' state on the host.
     HostState,
-    /// Saved activations on the host.
     HostActivations,
 }
 
 impl Family {
+    /// All of them, the cheapest first.
+    pub const ALL: [Family; 7] = [
+        Family::Settings,
+        Family::Optimizer,
+        Family::Loss,
+        Family::Checkpointing,
+        Family::MicroBatches,
+        Family::HostState,
+        Family::HostActivations,
+    ];
+
+    /// What it is called on the command line, and what it is.
+    pub fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Family::Settings => ("settings", "Settings of the allocator"),
+            Family::Optimizer => ("optimizer", "Forms of the optimizer"),
+            Family::Loss => ("loss", "The loss in chunks"),
+            Family::Checkpointing => ("checkpointing", "Gradient checkpointing"),
+            Family::MicroBatches => ("micro-batches", "Micro-batches"),
+            Family::HostState => ("host-state", "The optimizers' state on the host"),
+            Family::HostActivations => ("host-activations", "Saved activations on the host"),
+        }
+    }
+
     /// A space without its measures.
     pub(super) fn out_of(self, space: Space) -> Space {
         let nothing = Point { parts: 1, ..Point::default() };
