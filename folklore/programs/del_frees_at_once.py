@@ -2,7 +2,7 @@
 Claim: `del x` frees the memory of `x` at once.
 Ruling: true when nothing else refers to the tensor
 Why: `del` takes away a name. The memory goes with the last thing that refers to it, and that may be a view, a list,
-    a closure or a graph. Find the other holder: `del` of one name more does nothing.
+    a closure or a graph. Look for that one.
 Topic: Letting go
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: `garbage_collection_threshold:0.8` prevents out of memory.
 Ruling: false
-Why: It gives cached memory back to the card earlier. PyTorch gives all of it back before it fails in any case, so the
-    smallest card a job runs on stays the same. It leaves more for other programs on the card.
+Why: It gives cached memory back to the card earlier. PyTorch gives all of it back before it fails in any case, so
+    steps of changing size need the same card. It leaves more for other programs on the card.
 Topic: The allocator
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: `.half()` halves the memory.
 Ruling: true when the whole model is converted in place
-Why: Weights, and activations computed from half-precision inputs, take 2 bytes a number instead of 4. `model.half()`
-    replaces the weights one by one. `y = x.half()` beside `x` makes it more, not less. Small tensors take 512 bytes.
+Why: A number takes 2 bytes instead of 4, and `model.half()` replaces the weights one by one. `y = x.half()` beside `x`
+    makes it more, not less; and tensors of a few numbers take 512 bytes in any type.
 Topic: Precision
 """
 

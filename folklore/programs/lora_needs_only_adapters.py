@@ -2,7 +2,7 @@
 Claim: LoRA needs only the memory of its adapters.
 Ruling: false
 Why: It saves gradients and optimizer state of the large weights. The weights themselves stay on the GPU, and nearly all
-    activations are kept, because gradients flow through every layer. Add checkpointing, and smaller weights.
+    activations are kept, because gradients flow through every layer. Use checkpointing, and load the weights in fewer bits.
 Topic: Training
 """
 

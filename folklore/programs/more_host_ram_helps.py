@@ -40,6 +40,6 @@ assert offloaded == "runs", "activations in RAM let it run"
 print(json.dumps({
     "limit on the card": 300,
     "all the computer's RAM": with_much_ram,
-    "no more than 1024 MiB of RAM": with_little_ram,
+    "at most 1024 MiB more of RAM": with_little_ram,
     "the same, activations kept in RAM": offloaded,
 }))

@@ -1,5 +1,5 @@
 """
-Claim: `with torch.no_grad():` around the code that comes later frees the graph.
+Claim: `with torch.no_grad():` frees the graph.
 Ruling: false
 Why: It only keeps new operations from adding to a graph. What was computed before it keeps its activations as long as
     the result has a name. Put the forward pass inside, or `detach()`.
