@@ -87,7 +87,9 @@ def main() -> None:
         if arguments.only:
             unknown = sorted(set(arguments.only) - {claim.name for claim in claims})
             if unknown:
-                parser.error(f"no program {unknown[0]} in folklore/programs: leave out --only to run all")
+                said = f"no program {unknown[0]} in folklore/programs: leave out --only to run all"
+                print(f"run_claims.py: {said}", file=sys.stderr)
+                sys.exit(2)
             claims = [claim for claim in claims if claim.name in arguments.only]
         found = run(claims, installed_phantom())
     except BadProgram as error:
@@ -98,7 +100,7 @@ def main() -> None:
     elif not arguments.check:
         PAGE.write_text(text)
     elif PAGE.read_text() != text:
-        sys.exit("run_claims.py: docs/folklore.md says something else: run folklore/run_claims.py and read the difference")
+        sys.exit("run_claims.py: docs/folklore.md says something else: run this without --check, read the difference")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the PyTorch programs of folklore/ on this machine's GPU: does every ruling hold there, and are the figures the same?
+"""Runs the PyTorch programs of folklore/ on this machine's GPU: does every ruling hold, and are the figures the same?
 
     python3 gpu/folklore.py
 
-Needs PyTorch and a GPU, not oomph. Prints the programs that fail, and the figures that are others than in docs/folklore.md,
-which were measured on the phantom GPU. Ends with 1 if a ruling does not hold.
+Needs PyTorch and a GPU, not oomph. Prints the programs that fail, and the figures that are others than in
+docs/folklore.md, which were measured on the phantom GPU. Ends with 1 if a ruling does not hold.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 Claim: Broadcasting costs no memory.
 Ruling: true when nothing is computed from it
-Why: `expand` is a view and costs nothing. The result of an operation has the full shape all the same, as in
-    `x[:, None] - x[None, :]`. Work on parts, or use a function made for it, such as `torch.cdist`.
+Why: `expand` is a view and costs nothing. The result of an operation has the full shape all the same, as in `x[:,
+    None] - x[None, :]`. Work on parts, or use a function made for it, such as `torch.cdist`.
 Topic: The allocator
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: "Cached" memory is lost.
 Ruling: false
-Why: It is kept for your next request, which then needs no slow call of the driver, and it goes back to the card before
-    PyTorch gives up. Only pieces that lie beside tensors in use cannot go back.
+Why: It is kept for your next request, which then needs no slow call of the driver, and it goes back to the card
+    before PyTorch gives up. Only pieces that lie beside tensors in use cannot go back.
 Topic: The allocator
 """
 

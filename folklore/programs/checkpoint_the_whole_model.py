@@ -1,8 +1,8 @@
 """
 Claim: Checkpointing the whole model as one piece saves the most.
 Ruling: false
-Why: In backward the whole piece is computed again and keeps all its activations then, so the peak is
-    nearly the same as without. Checkpoint every layer or block by itself.
+Why: In backward the whole piece is computed again and keeps all its activations then, so the peak is nearly the same
+    as without. Checkpoint every layer or block by itself.
 Topic: Training
 """
 

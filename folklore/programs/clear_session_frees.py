@@ -1,8 +1,8 @@
 """
 Claim: `keras.backend.clear_session()` frees the memory of the model.
 Ruling: false
-Why: It resets names and counters of Keras. A model that has a name stays; one that was trained stays even without, kept
-    by its compiled training function. To be sure, train every model in a process of its own.
+Why: It resets names and counters of Keras. A model that has a name stays; one that was trained stays even without,
+    kept by its compiled training function. To be sure, train every model in a process of its own.
 Topic: TensorFlow and JAX
 """
 

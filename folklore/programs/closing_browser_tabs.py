@@ -2,8 +2,8 @@
 Claim: Closing browser tabs gives the GPU more memory.
 Ruling: false
 Why: A tab only shows a notebook. The tensors belong to the kernel, another process, which goes on without the tab:
-    shut the kernel down (Colab: Runtime, Manage sessions). A browser that draws with the same card, on a desktop, holds
-    some of it; that is not measured here.
+    shut the kernel down (Colab: Runtime, Manage sessions). A browser that draws with the same card, on a desktop,
+    holds some of it; that is not measured here.
 Topic: Letting go
 """
 

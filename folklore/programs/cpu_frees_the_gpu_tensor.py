@@ -1,8 +1,8 @@
 """
 Claim: `x.cpu()` moves a tensor off the GPU.
 Ruling: false
-Why: It makes a copy in host memory; the tensor on the GPU stays as long as it has a name. Write `x = x.cpu()`, so that
-    the name goes too.
+Why: It makes a copy in host memory; the tensor on the GPU stays as long as it has a name. Write `x = x.cpu()`, so
+    that the name goes too.
 Topic: Letting go
 """
 

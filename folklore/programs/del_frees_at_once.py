@@ -1,8 +1,8 @@
 """
 Claim: `del x` frees the memory of `x` at once.
 Ruling: true when nothing else refers to the tensor
-Why: `del` takes away a name. The memory goes with the last thing that refers to it, and that may be a view, a list,
-    a closure or a graph. Look for that one.
+Why: `del` takes away a name. The memory goes with the last thing that refers to it, and that may be a view, a list, a
+    closure or a graph. Look for that one.
 Topic: Letting go
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: Out of memory? Call `torch.cuda.empty_cache()` and try again.
 Ruling: false
-Why: PyTorch has done that itself before it raised the error: it gave back its whole cache and asked the card once more.
-    Calling it again gives nothing. Free something: drop names, use a smaller batch, or checkpoint.
+Why: PyTorch has done that itself before it raised the error: it gave back its whole cache and asked the card once
+    more. Calling it again gives nothing. Free something: drop names, use a smaller batch, or checkpoint.
 Topic: Letting go
 """
 

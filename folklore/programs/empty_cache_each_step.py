@@ -1,9 +1,9 @@
 """
 Claim: `del` and `empty_cache()` in every iteration keep memory low.
 Ruling: true when steps leave tensors that would be put into cached blocks
-Why: In a loop that leaves nothing the most in use and the smallest limit stay the same, because PyTorch gives its cache
-    back by itself before it fails; you only pay for slow calls of the driver. Tensors that stay are another matter: put
-    into a large cached block, they keep all of it. Better keep those on the CPU.
+Why: In a loop that leaves nothing the most in use and the smallest limit stay the same, because PyTorch gives its
+    cache back by itself before it fails; you only pay for slow calls of the driver. Tensors that stay are another
+    matter: put into a large cached block, they keep all of it. Better keep those on the CPU.
 Topic: Letting go
 """
 

@@ -1,12 +1,12 @@
 """
 Claim: Set `expandable_segments:True`, and fragmentation is gone.
 Ruling: true when sizes change and whole steps are freed
-Why: Free space joins where two segments used to meet, so changing sizes waste less. But tensors still do not move: one
-    left in every page of 20 MiB keeps all pages. And a small job holds more, because a page is the least it takes. Try
-    it on a recording of your own job: `oomph tune`.
+Why: Free space joins where two segments used to meet, so changing sizes waste less. But tensors still do not move:
+    one left in every page of 20 MiB keeps all pages. And a small job holds more, because a page is the least it
+    takes. Try it on a recording of your own job: `oomph tune`.
 Topic: The allocator
-On an H200: GPT-2 with texts of all lengths held 24.57 GiB by default and 14.38 GiB with it; with texts of one
-    length 7.53 and 7.70 GiB.
+On an H200: GPT-2 with texts of all lengths held 24.57 GiB by default and 14.38 GiB with it; with texts of one length
+    7.53 and 7.70 GiB.
 """
 
 import json

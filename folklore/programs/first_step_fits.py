@@ -1,8 +1,8 @@
 """
 Claim: If the first step fits, all steps fit.
 Ruling: false
-Why: The optimizer makes its state at the end of the first step, so the second begins with more in use. Try two
-    steps before you go home, and the longest batch among them.
+Why: The optimizer makes its state at the end of the first step, so the second begins with more in use. Try two steps
+    before you go home, and the longest batch among them.
 Topic: Training
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: The forward pass fits, so training fits.
 Ruling: false
-Why: Training keeps activations for backward, makes gradients as large as the weights, and Adam's two moments. Try
-    two whole steps, or `oomph plan`.
+Why: Training keeps activations for backward, makes gradients as large as the weights, and Adam's two moments. Try two
+    whole steps, or `oomph plan`.
 Topic: Training
 """
 

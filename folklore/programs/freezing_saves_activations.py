@@ -1,8 +1,8 @@
 """
 Claim: Freezing layers saves their activations.
 Ruling: true when the frozen layers come first
-Why: If a trained layer comes before a frozen one, gradients must flow back through the frozen one, and its activations
-    are needed. Gradients and optimizer state of frozen weights are saved in both cases.
+Why: If a trained layer comes before a frozen one, gradients must flow back through the frozen one, and its
+    activations are needed. Frozen weights need no gradients and no optimizer state in either case.
 Topic: Training
 """
 

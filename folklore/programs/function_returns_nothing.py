@@ -1,8 +1,8 @@
 """
 Claim: A function that multiplies matrices and returns nothing leaves its intermediates on the GPU.
 Ruling: false
-Why: Names inside a function go when it returns, and their memory with them. What stays after the first
-    multiplication is cuBLAS's workspace, taken once; the rest is cache, which the next call uses again.
+Why: Names inside a function go when it returns, and their memory with them. What stays after the first multiplication
+    is cuBLAS's workspace, taken once; the rest is cache, which the next call uses again.
 Topic: Letting go
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: I made a half-precision copy of my model, so it needs less.
 Ruling: false
-Why: A copy beside the original makes 1.5 times the memory. Convert the model itself, or load it in half precision from
-    the start, and let the original go.
+Why: A copy beside the original makes 1.5 times the memory. Convert the model itself, or load it in half precision
+    from the start, and let the original go.
 Topic: Precision
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: `.half()` halves the memory.
 Ruling: true when the whole model is converted in place
-Why: A number takes 2 bytes instead of 4, and `model.half()` replaces the weights one by one. `y = x.half()` beside `x`
-    makes it more, not less; and tensors of a few numbers take 512 bytes in any type.
+Why: A number takes 2 bytes instead of 4, and `model.half()` replaces the weights one by one. `y = x.half()` beside
+    `x` makes it more, not less; and tensors of a few numbers take 512 bytes in any type.
 Topic: Precision
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: `donate_argnums` saves memory in JAX.
 Ruling: true when an output has the shape and type of what is given away
-Why: The result is then written over the argument: a training step needs its weights and optimizer state once instead of
-    twice. An argument that fits no output is not used again. The donated array can no longer be read.
+Why: The result is then written over the argument: a training step needs its weights and optimizer state once instead
+    of twice. An argument that fits no output is not used again. The donated array can no longer be read.
 Topic: TensorFlow and JAX
 """
 

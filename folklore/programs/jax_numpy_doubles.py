@@ -1,8 +1,8 @@
 """
 Claim: In JAX, too, data from NumPy takes twice the memory.
 Ruling: false
-Why: JAX turns float64 into float32 unless `jax_enable_x64` is on, in which case it is true. The NumPy array itself stays
-    in host memory with its 8 bytes a number.
+Why: JAX turns float64 into float32 unless `jax_enable_x64` is on, in which case it is true. The NumPy array itself
+    stays in host memory with its 8 bytes a number.
 Topic: TensorFlow and JAX
 """
 

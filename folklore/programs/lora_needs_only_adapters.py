@@ -1,8 +1,9 @@
 """
 Claim: LoRA needs only the memory of its adapters.
 Ruling: false
-Why: It saves gradients and optimizer state of the large weights. The weights themselves stay on the GPU, and nearly all
-    activations are kept, because gradients flow through every layer. Use checkpointing, and load the weights in fewer bits.
+Why: The large weights need no gradients and no optimizer state any more, but they stay on the GPU, and nearly all
+    activations are kept, because gradients flow through every layer. Use checkpointing, and load the weights in fewer
+    bits.
 Topic: Training
 """
 
@@ -44,8 +45,8 @@ adapters, lora_between, lora_activations = train(lora=True)
 
 assert (full, adapters) == (32, 0.5)
 assert lora_between > 60 * adapters, "the frozen weights are still there"
-assert full_between >= 4 * full > 3 * lora_between, "gradients and state are saved"
-assert lora_activations >= full_activations, "activations are not"
+assert full_between >= 4 * full > 3 * lora_between, "gradients and state of them are not"
+assert lora_activations >= full_activations, "and all activations are"
 print(json.dumps({
     "adapter weights": adapters,
     "weights, gradients and state, all trained": full_between,

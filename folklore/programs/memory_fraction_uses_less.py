@@ -1,8 +1,8 @@
 """
 Claim: `set_per_process_memory_fraction(0.5)` makes the job use less memory.
 Ruling: false
-Why: It is a limit, not a diet. What the job has in use is the same; above the limit it fails, though the card has room.
-    It is good for sharing a card, and for trying whether a job would fit on a smaller one.
+Why: It is a limit, not a diet. What the job has in use is the same; above the limit it fails, though the card has
+    room. It is good for sharing a card, and for trying whether a job would fit on a smaller one.
 Topic: The allocator
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: `set_memory_growth` makes TensorFlow use less memory.
 Ruling: false
-Why: It takes memory from the card when it is needed instead of at the start, which is good for those who share the card.
-    The job needs the same. And what is taken piece by piece does not join again: a large request can fail that
+Why: It takes memory from the card when it is needed instead of at the start, which is good for those who share the
+    card. The job needs the same. And what is taken piece by piece does not join again: a large request can fail that
     would fit into one stock. (Measured with TensorFlow's allocator for cards, growing, on host memory.)
 Topic: TensorFlow and JAX
 """

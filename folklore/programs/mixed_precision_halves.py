@@ -1,8 +1,8 @@
 """
 Claim: Mixed precision halves training memory.
 Ruling: true when activations are nearly all there is
-Why: Under autocast weights, gradients and optimizer state stay in 4 bytes, and half-precision copies of the weights come
-    on top. Only activations shrink. With small batches and large models it needs more than before.
+Why: Under autocast weights, gradients and optimizer state stay in 4 bytes, and half-precision copies of the weights
+    come on top. Only activations shrink. With small batches and large models it needs more than before.
 Topic: Precision
 """
 

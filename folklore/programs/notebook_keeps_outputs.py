@@ -1,8 +1,8 @@
 """
 Claim: Jupyter keeps my tensors: `_` and `Out` hold them.
 Ruling: true when a cell ends with the tensor itself
-Why: What a cell's last line shows is kept in `Out`, and in `_`. End the line with `;` or show a number. To let go, use
-    `%xdel x` instead of `del x`, or `oomph.free()`.
+Why: What a cell's last line shows is kept in `Out`, and in `_`. End the line with `;` or show a number. To let go,
+    use `%xdel x` instead of `del x`, or `oomph.free()`.
 Topic: Letting go
 """
 

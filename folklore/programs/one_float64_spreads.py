@@ -1,8 +1,8 @@
 """
 Claim: One number in float64 makes everything float64.
 Ruling: false
-Why: A number without dimensions does not change the type of a tensor; a tensor of float64 with dimensions does. Look at
-    `x.dtype` where memory doubles.
+Why: A number without dimensions does not change the type of a tensor; a tensor of float64 with dimensions does. Look
+    at `x.dtype` where memory doubles.
 Topic: Precision
 """
 

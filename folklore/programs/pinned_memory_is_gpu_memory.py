@@ -1,8 +1,8 @@
 """
 Claim: Pinned memory (`pin_memory=True`) is GPU memory.
 Ruling: false
-Why: It is host memory that the system may not move, so that copies to the GPU are quick. It takes nothing from the card
-    and can fill the host's RAM. Every amount is rounded up to a power of two.
+Why: It is host memory that the system may not move, so that copies to the GPU are quick. It takes nothing from the
+    card and can fill the host's RAM. Every amount is rounded up to a power of two.
 Topic: Host memory
 """
 

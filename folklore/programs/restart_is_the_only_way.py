@@ -2,8 +2,8 @@
 Claim: Only a restart gives the memory back.
 Ruling: false
 Why: Drop the names, call `gc.collect()` and then `empty_cache()`: what PyTorch took is back at the card, but for the
-    workspace of cuBLAS, which `torch._C._cuda_clearCublasWorkspaces()` frees. The CUDA context stays until the process
-    ends; it holds no tensors. `oomph.free()` finds what names you have forgotten.
+    workspace of cuBLAS, which `torch._C._cuda_clearCublasWorkspaces()` frees. The CUDA context stays until the
+    process ends; it holds no tensors. `oomph.free()` finds what names you have forgotten.
 Topic: Letting go
 On an H200: the context takes 527 MiB, and about 0.75 GiB once cuBLAS and cuDNN are in use.
 """
@@ -40,4 +40,8 @@ held = torch.cuda.memory_reserved() / MIB
 
 assert training > 300 > 3 * workspace
 assert held == 0, "PyTorch holds nothing any more, and the process lives"
-print(json.dumps({"taken for training": training, "held after `empty_cache()`": workspace, "without cuBLAS's workspace": held}))
+print(json.dumps({
+    "taken for training": training,
+    "held after `empty_cache()`": workspace,
+    "without cuBLAS's workspace": held,
+}))

@@ -1,8 +1,8 @@
 """
 Claim: `retain_graph=True` is harmless.
 Ruling: false
-Why: All activations stay after `backward()` until the loss goes, so the next step's come on top. If an error told you to
-    add it, you use a result of an earlier step: `detach()` that instead.
+Why: All activations stay after `backward()` until the loss goes, so the next step's come on top. If an error told you
+    to add it, you use a result of an earlier step: `detach()` that instead.
 Topic: Training
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: Out of memory? A smaller batch always helps.
 Ruling: false
-Why: Only activations shrink with the batch. Weights, gradients and optimizer state stay, and if they alone do not fit,
-    neither does batch 1: use fewer bytes for them (half precision, LoRA, another optimizer).
+Why: Only activations shrink with the batch. Weights, gradients and optimizer state stay, and if they alone do not
+    fit, neither does batch 1: use fewer bytes for them (half precision, LoRA, another optimizer).
 Topic: Training
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: `max_split_size_mb:128` cures fragmentation.
 Ruling: true when the pieces are larger than 128 MiB
-Why: It forbids cutting up blocks above 128 MiB, and nothing else. Most memory in pieces is made of smaller blocks, and
-    those it does not touch. Try settings on a recording of your own job: `oomph tune`.
+Why: It forbids cutting up blocks above 128 MiB, and nothing else. Most memory in pieces is made of smaller blocks,
+    and those it does not touch. Try settings on a recording of your own job: `oomph tune`.
 Topic: The allocator
 On an H200: GPT-2 with texts of all lengths held 24.57 GiB by default, and 29.9 GiB with this setting.
 """

@@ -1,9 +1,9 @@
 """
 Claim: TensorFlow takes the whole card, so it leaks.
 Ruling: false
-Why: At its start TensorFlow takes nearly all of a card as one stock and serves every request from it, so nvidia-smi shows
-    the stock. `tf.config.experimental.get_memory_info` tells what is in use; only if that grows, something leaks. (Here
-    TensorFlow's allocator for cards works on host memory, where it takes its stock as it is needed.)
+Why: At its start TensorFlow takes nearly all of a card as one stock and serves every request from it, so nvidia-smi
+    shows the stock. `tf.config.experimental.get_memory_info` tells what is in use; only if that grows, something
+    leaks. (Here TensorFlow's allocator for cards works on host memory, where it takes its stock as it is needed.)
 Topic: TensorFlow and JAX
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: Growing a tensor with `torch.cat` is like appending to a list.
 Ruling: false
-Why: Every `cat` makes the whole tensor anew while the old one is still there, so at the end twice the memory is needed.
-    Keep a list and call `cat` once on the CPU, or make the full tensor first and fill it.
+Why: Every `cat` makes the whole tensor anew while the old one is still there, so at the end twice the memory is
+    needed. Keep a list and call `cat` once on the CPU, or make the full tensor first and fill it.
 Topic: Letting go
 """
 

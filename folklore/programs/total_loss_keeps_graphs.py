@@ -1,8 +1,8 @@
 """
 Claim: `total += loss` instead of `loss.item()` keeps every step's graph.
 Ruling: true when `backward()` has not run
-Why: `backward()` frees the activations of the graph, so a training loop keeps nothing of it. A validation
-    loop without `no_grad` keeps all activations of all batches. Write `loss.item()` in both.
+Why: `backward()` frees the activations of the graph, so a training loop keeps nothing of it. A validation loop
+    without `no_grad` keeps all activations of all batches. Write `loss.item()` in both.
 Topic: Training
 """
 

@@ -1,8 +1,8 @@
 """
 Claim: It does not matter where in the step `zero_grad()` stands.
 Ruling: false
-Why: Between forward and backward it comes too late: the old gradients were there during the whole forward pass. Call it
-    right after `optimizer.step()`, or before the forward pass.
+Why: Between forward and backward it comes too late: the old gradients were there during the whole forward pass. Call
+    it right after `optimizer.step()`, or before the forward pass.
 Topic: Training
 """
 
