@@ -24,12 +24,15 @@ more = torch.empty(33 * MIB, dtype=torch.uint8, pin_memory=True)
 for_33 = taken() - for_32
 del exact, more
 after_del = taken()
+again = torch.empty(60 * MIB, dtype=torch.uint8, pin_memory=True)
+after_another = taken()
 
 assert for_32 == 32
 assert for_33 == 64, "the next power of two"
-assert after_del == 96, "kept for the next"
+assert after_del == after_another == 96, "kept, and used for the next"
 print(json.dumps({
     "taken for 32 MiB": for_32,
     "taken for 33 MiB more": for_33,
     "taken after `del` of both": after_del,
+    "taken after 60 MiB more": after_another,
 }))

@@ -31,7 +31,7 @@ with_cpu_copy = in_use()
 
 assert with_state == weights == 64 and same_memory, "the same weights"
 assert with_deep_copy == 2 * weights
-assert with_cpu_copy == weights
+assert with_cpu_copy == weights and on_cpu["weight"].device.type == "cpu"
 print(json.dumps({
     "in use by the model": weights,
     "with `model.state_dict()`": with_state,
