@@ -1,4 +1,5 @@
 """A Python that has imported PyTorch already, and forks for every program: the import is most of what a small one takes.
+Other modules can be named instead.
 
     with warm.python(PYTHON, PHANTOM) as python: subprocess.run([..., python, "script.py", "an argument"])
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import importlib
 import json
 import multiprocessing.process
 import os
@@ -19,7 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 # The stand-in needs next to nothing of Python, and so it starts at once.
 STAND_IN = """\
@@ -42,9 +44,14 @@ sys.exit(code)
 """
 
 
+# The second is what the first optimizer of a program imports.
+PYTORCH = ("torch", "torch._dynamo")
+
+
 @contextlib.contextmanager
-def python(interpreter: str, phantom: str | None) -> Iterator[str]:
-    """The path of a program that runs scripts as `interpreter` does, on the phantom GPU, or with none."""
+def python(interpreter: str, phantom: str | None, modules: Sequence[str] = PYTORCH) -> Iterator[str]:
+    """The path of a program that runs scripts as `interpreter` does, on the phantom GPU, or with none. `modules` are
+    imported already."""
     with tempfile.TemporaryDirectory() as folder:
         address = os.path.join(folder, "socket")
         stand_in = pathlib.Path(folder, "python")
@@ -53,7 +60,7 @@ def python(interpreter: str, phantom: str | None) -> Iterator[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("OOMPH", "PYTORCH"))}
         if phantom is not None:
             environment["LD_PRELOAD"] = phantom
-        server = subprocess.Popen([interpreter, "-c", _SERVER, address], env=environment, stdout=subprocess.PIPE)
+        server = subprocess.Popen([interpreter, "-c", _SERVER, address, *modules], env=environment, stdout=subprocess.PIPE)
         try:
             assert server.stdout is not None
             if server.stdout.readline() != b"ready\n":
@@ -102,12 +109,10 @@ def _become(words: list[str], folder: str, environment: dict[str, str], parent: 
     return words
 
 
-def serve(address: str) -> list[str]:
+def serve(address: str, modules: Sequence[str]) -> list[str]:
     """Waits for programs. Comes back in each fork, with the words of its command; never in the process that waits."""
-    # The second is what the first optimizer of a program imports.
-    import torch
-    import torch._dynamo
-
+    for module in modules:
+        importlib.import_module(module)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
@@ -142,7 +147,7 @@ import sys
 sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
 import warm
 code = '''
-path, *more = warm.serve(sys.argv[1])
+path, *more = warm.serve(sys.argv[1], sys.argv[2:])
 if path == "-m":
     import runpy
     runpy.run_module(more[0], run_name="__main__", alter_sys=True)
