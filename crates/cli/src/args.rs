@@ -157,6 +157,15 @@ With --dry-run: 0 if it fits."
         /// Its number, such as OOM003; all are listed where none is given
         rule: Option<String>,
     },
+    /// Let a coding agent ask: the verbs as tools, by the Model Context Protocol
+    #[command(
+        before_help = "Examples, in a shell or in the agent's own configuration:
+  claude mcp add oomph -- oomph mcp
+  {\"mcpServers\": {\"oomph\": {\"command\": \"oomph\", \"args\": [\"mcp\"]}}}",
+        after_help = "The agent starts this itself and speaks with it over standard input and output.
+Tools: explain, plan, replay, tune, status. `plan` runs the script it is asked about."
+    )]
+    Mcp,
     /// Explain, replay and fix an out-of-memory error of a real job, recorded on an H200
     Demo,
     /// Print a completion script for a shell
