@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oomph import _peak
 from oomph._errors import is_out_of_memory
+from oomph._free_report import NUMBER, TEXT
 from oomph._oomph import format_size
 from oomph._recorder.cells import Quotes
 from oomph._recorder.clock import now
@@ -90,7 +91,7 @@ def _show(before: list[dict[str, int]], after: list[dict[str, int]], lines: list
         text += [summary, *(f"  {line}" for line in held)]
         cells = (str(line).strip().partition("  ") for line in held)
         rows = "".join(
-            f"<tr><td style='text-align:right'>{size}</td><td style='text-align:left'>{html.escape(place)}</td></tr>"
+            f"<tr><td style='{NUMBER}'>{size}</td><td style='{TEXT}'>{html.escape(place)}</td></tr>"
             for size, _, place in cells
         )
         page.append(f"<p><b>{summary}</b></p><table>{rows}</table>")
