@@ -180,6 +180,26 @@ fn what_is_not_a_request_is_refused_as_the_protocol_wants() {
 }
 
 #[test]
+fn a_message_that_is_too_long_is_refused_and_read_past() {
+    let mut server = Server::start();
+    let long = "7".repeat((64 << 20) + 5);
+    let text = "a message may have 64 MiB: name a file instead of its text";
+    let refused = format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32600,"message":"{text}"}}}}"#);
+    assert_eq!(server.ask(&long), refused);
+    let pong = server.ask(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+    assert_eq!(pong, r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
+}
+
+#[test]
+fn there_is_no_result_to_write_to_a_file() {
+    let output = Command::new(env!("CARGO_BIN_EXE_oomph")).args(["mcp", "-o", "x"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(said, "oomph: mcp has no result to write to a file: leave --output out\n");
+    assert_eq!(output.stdout, b"");
+}
+
+#[test]
 fn a_call_gives_the_document_of_the_verb() {
     let mut server = Server::start();
     let mut call = |tool: &str, arguments: &str| {
