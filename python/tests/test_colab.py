@@ -135,6 +135,14 @@ def test_the_guide_has_the_cells_of_the_notebook() -> None:
     assert [body for language, body in blocks() if language == "python"] == sources
 
 
+def test_the_commands_of_the_guides_table_are_run() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", GUIDE.read_text().partition("## All commands")[2], re.MULTILINE)
+    commands = [" ".join(command.split()[:2]) for row in rows for command in re.findall("`(.*?)`", row)]
+    lines = [line for cell in cells(nbformat.read(NOTEBOOK, 4)) for line in cell.source.splitlines()]
+    assert len(commands) == 8
+    assert [command for command in commands if not any(line.startswith(command) for line in lines)] == []
+
+
 def test_only_the_cell_that_is_meant_to_die_does(notebook: Any) -> None:
     failed = [cell for cell in cells(notebook) if any(output.output_type == "error" for output in cell.outputs)]
     [cell] = failed
