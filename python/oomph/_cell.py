@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oomph import _peak
 from oomph._errors import is_out_of_memory
+from oomph._free_report import NUMBER, TEXT
 from oomph._oomph import format_size
 from oomph._recorder.cells import Quotes
 from oomph._recorder.clock import now
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 # The word of `%oomph` that measures from there to the end of its cell.
 MEASURE = "cell"
 _NO_RECORD: dict[str, Any] = {"segments": [], "device_traces": []}
-# Lines that are shown of a cell.
+# Lines that are shown of a cell, and the width of an amount, such as `100.00 MiB`.
 _LINES = 8
+_AMOUNT = 10
 
 
 def with_its_first_line_changed(lines: list[str], transform: Any) -> list[str]:
@@ -87,13 +89,13 @@ def _show(before: list[dict[str, int]], after: list[dict[str, int]], lines: list
         used, reserved = format_size(new["allocated"]), format_size(new["reserved"])
         summary = f"GPU {device}: peak in use {used}, held {reserved}, {retries} retries"
         held = [line for line in lines if line.device == device][:_LINES]
-        text += [summary, *(f"  {line}" for line in held)]
-        cells = (str(line).strip().partition("  ") for line in held)
-        rows = "".join(
-            f"<tr><td style='text-align:right'>{size}</td><td style='text-align:left'>{html.escape(place)}</td></tr>"
-            for size, _, place in cells
+        rows = [str(line).strip().partition("  ") for line in held]
+        width = max((len(size) for size, _, _ in rows), default=0)
+        text += [summary, *(f"  {size:>{max(width, _AMOUNT)}}  {place}" for size, _, place in rows)]
+        table = "".join(
+            f"<tr><td style='{NUMBER}'>{size}</td><td style='{TEXT}'>{html.escape(place)}</td></tr>" for size, _, place in rows
         )
-        page.append(f"<p><b>{summary}</b></p><table>{rows}</table>")
+        page.append(f"<p><b>{summary}</b></p><table>{table}</table>")
     if not text:
         text, page = ["no GPU memory was used"], ["<p>no GPU memory was used</p>"]
     display_card("\n".join(text), "".join(page))

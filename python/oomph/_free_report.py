@@ -14,6 +14,9 @@ _WIDTH = 80
 _AMOUNT = 10
 # The holders that the report names; the others are summed up.
 _NAMED = 12
+# Cells of tables: amounts stay whole, and words wrap where a screen is narrow, whatever the notebook's own rules are.
+NUMBER = "text-align:right;vertical-align:top;white-space:nowrap"
+TEXT = "text-align:left;vertical-align:top;white-space:normal;overflow-wrap:anywhere"
 _CUT = "The search for holders was cut short: there are too many objects."
 
 
@@ -120,8 +123,8 @@ class FreeReport:
     def _repr_html_(self) -> str:
         def row(*cells: str) -> str:
             first, *rest = cells
-            text = "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in rest)
-            return f"<tr><td style='text-align:right;white-space:nowrap'>{html.escape(first)}</td>{text}</tr>"
+            text = "".join(f"<td style='{TEXT}'>{html.escape(cell)}</td>" for cell in rest)
+            return f"<tr><td style='{NUMBER}'>{html.escape(first)}</td>{text}</tr>"
 
         parts = [f"<div><p><b>{html.escape(self._headline())}</b></p>"]
         parts.append("<table>" + "".join(row(*stage) for stage in self._stages()) + "</table>")

@@ -192,7 +192,8 @@ def test_the_report_is_whole_and_fits_80_columns() -> None:
     assert str(freed) == REPORT
     assert max(len(line) for line in str(freed).splitlines()) <= 80
     page = freed._repr_html_()
-    assert "<td style='text-align:left'>trainer.accelerator.unwrapped.model: Sequential, 268.44 M parameters</td>" in page
+    style = "text-align:left;vertical-align:top;white-space:normal;overflow-wrap:anywhere"
+    assert f"<td style='{style}'>trainer.accelerator.unwrapped.model: Sequential, 268.44 M parameters</td>" in page
 
 
 def test_a_name_is_no_markup() -> None:

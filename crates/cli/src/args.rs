@@ -25,12 +25,15 @@ pub(crate) use run::{Run, script_for_verb, set_script_apart};
     name = "oomph",
     version,
     max_term_width = 80,
-    before_help = "Examples:
-  oomph run train.py                         run it; if it runs out, say why
-  oomph snapshot.pickle                      why did it run out of memory?
-  oomph train.log                            the same, from what it printed
-  oomph tune snapshot.pickle --limit 16GiB   which settings make it fit?
-  oomph demo                                 see it on a recording of a real job",
+    before_help = "CUDA out of memory? Begin with one of these:
+  oomph run train.py              run it again; if it runs out, say why
+  oomph explain                   paste the error, then Ctrl-D on its own line
+  oomph train.log                 the same, from what it printed
+  oomph snapshot.pickle           the same, from a snapshot of PyTorch's
+  oomph plan --gpu T4 train.py    will it fit? with no GPU, before it is run
+  oomph fit --gpu T4 train.py     run it so that it fits
+  oomph status                    who holds the memory now?
+  oomph demo                      see it on a recording of a real job",
     after_help = "A snapshot comes from PyTorch:
   torch.cuda.memory._record_memory_history(context=\"alloc\")  # at the start
   torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")  # at the end, or on OOM"
@@ -157,6 +160,15 @@ With --dry-run: 0 if it fits."
         /// Its number, such as OOM003; all are listed where none is given
         rule: Option<String>,
     },
+    /// Let a coding agent ask: the verbs as tools, by the Model Context Protocol
+    #[command(
+        before_help = "Examples, in a shell or in the agent's own configuration:
+  claude mcp add oomph -- oomph mcp
+  {\"mcpServers\": {\"oomph\": {\"command\": \"oomph\", \"args\": [\"mcp\"]}}}",
+        after_help = "The agent starts this itself and speaks with it over standard input and output.
+Tools: explain, plan, replay, tune, status. `plan` runs the script it is asked about."
+    )]
+    Mcp,
     /// Explain, replay and fix an out-of-memory error of a real job, recorded on an H200
     Demo,
     /// Print a completion script for a shell

@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common).map(done),
         Verb::Status(verb) => verbs::status::run(verb, &args.common).map(done),
         Verb::Rule { rule } => verbs::rule::run(rule.as_deref(), &args.common).map(done),
+        Verb::Mcp => verbs::mcp::run(&args.common).map(done),
         Verb::Demo => verbs::demo::run(&args.common).map(done),
         Verb::Completions { shell } => verbs::generate::completions(*shell, &args.common).map(done),
         Verb::Man => verbs::generate::man(&args.common).map(done),

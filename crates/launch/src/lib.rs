@@ -3,8 +3,8 @@
 //! In reading order: what the user configured, the program to start, the allocator settings to start it with, the job made
 //! of these, what it tells its processes (`protocol`), the recorder that is laid beside it (`hook`), its folder, the command
 //! that starts it; the child and its signals, how the host's memory fared (`pressure`), what is found when it has ended
-//! (`aftermath`), whether it is started `again`; a recording asked for in between (`dump`); plans, which are runs on a
-//! phantom GPU; and `fit`, which searches by them.
+//! (`aftermath`), whether it is started `again`; a program whose output is taken (`captured`); a recording asked for in
+//! between (`dump`); plans, which are runs on a phantom GPU; and `fit`, which searches by them.
 
 pub mod configuration;
 
@@ -37,6 +37,8 @@ pub mod aftermath;
 pub mod again;
 
 pub mod members;
+
+pub mod captured;
 
 pub mod dump;
 

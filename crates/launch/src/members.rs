@@ -32,15 +32,22 @@ impl Drop for EndWithUs {
 
 /// From here on, what ends this process ends all that it has started and that belongs to a run.
 pub fn end_with_us() -> io::Result<EndWithUs> {
+    before_we_end(|| {
+        for pid in descendants(getpid().as_raw_pid()) {
+            if let Some(run) = run_of(pid) {
+                end(&run);
+            }
+        }
+    })
+}
+
+/// From here on, what ends this process has this done first.
+pub fn before_we_end(first: impl Fn() + Send + 'static) -> io::Result<EndWithUs> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT])?;
     let handle = signals.handle();
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            for pid in descendants(getpid().as_raw_pid()) {
-                if let Some(run) = run_of(pid) {
-                    end(&run);
-                }
-            }
+            first();
             // As if there had been nobody listening.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }

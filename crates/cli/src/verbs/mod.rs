@@ -1,10 +1,11 @@
-//! One file per verb.
+//! One file, or one folder, per verb.
 
 pub(crate) mod demo;
 pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+pub(crate) mod mcp;
 pub(crate) mod plan;
 pub(crate) mod replay;
 pub(crate) mod rule;

@@ -52,7 +52,7 @@ pub const CHANGES: [Change; 4] = [
         key: "checkpointing",
         measures: Measures { checkpointing: Some((1, 1)), ..NOTHING },
         name: "gradient checkpointing",
-        instruction: "model.gradient_checkpointing_enable()",
+        instruction: "model.gradient_checkpointing_enable(), or torch.utils.checkpoint around each block",
     },
     Change {
         key: "fused",
