@@ -43,17 +43,23 @@ def tools() -> tuple[str, str, str]:
 
 
 def verdict_of(
-    label: dict[str, Any], is_cured: bool, keep: str | None, oomph: str, python: str, preloads: list[str]
+    label: dict[str, Any],
+    is_cured: bool,
+    keep: str | None,
+    oomph: str,
+    python: str,
+    preloads: list[str],
+    script: pathlib.Path | None = None,
 ) -> tuple[int, dict[str, Any] | None]:
-    """The program's exit code, and what the recording's verdict says."""
+    """The program's exit code, and what the recording's verdict says. `script` stands in for the program."""
     dropped = ("CURED", "LD_PRELOAD", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
     if is_cured:
         environment["CURED"] = "1"
     with tempfile.TemporaryDirectory() as folder:
-        script = str(HERE / "programs" / label["file"])
+        script = script or HERE / "programs" / label["file"]
         command = [oomph, "run", "-q", "--limit", label["limit"], "env", *preloads]
-        command += [f"OOMPH_PHANTOM=total={CARD}", python, script]
+        command += [f"OOMPH_PHANTOM=total={CARD}", python, str(script)]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=LONGEST)
         if keep:
             kept = pathlib.Path(keep, label["file"]).with_suffix("")

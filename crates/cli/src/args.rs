@@ -2,6 +2,7 @@
 
 mod run;
 mod fit;
+mod lint;
 mod plan;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
 pub(crate) use fit::Fit;
+pub(crate) use lint::{Form, Lint};
 pub(crate) use plan::Plan;
 pub(crate) use run::{Run, script_for_verb, set_script_apart};
 
@@ -127,6 +129,18 @@ Exit code: the script's own; 1 if nothing makes it fit, 3 if nobody can tell.
 With --dry-run: 0 if it fits."
     )]
     Fit(Fit),
+    /// Code that will run out of memory, found by reading it
+    #[command(
+        before_help = "Examples:
+  oomph lint                          every Python file and notebook below here
+  oomph lint train.py --fix           mend what can be mended safely
+  oomph lint --output-format github   for a workflow of GitHub",
+        after_help = "It reads and runs nothing. `oomph rule OOL001` says more of a rule; a line is left
+alone with `# oomph: ignore[OOL001]`. Options may be kept in pyproject.toml, under
+[tool.oomph.lint] (ignore = [\"OOL010\"]).
+Exit code: 0 nothing found, 1 something found, 2 a file cannot be read."
+    )]
+    Lint(Lint),
     /// Write the recording of a process under `oomph run`, which goes on
     #[command(before_help = "Example:
   oomph dump 4711       (then: oomph explain .oomph/last)")]
@@ -152,10 +166,11 @@ With --dry-run: 0 if it fits."
   oomph status --watch         the same, again and again
   oomph status --serve         for Prometheus, at http://127.0.0.1:9751/metrics")]
     Status(Status),
-    /// What a rule of `explain` means and what to do about it
+    /// What a rule of `explain` or `lint` means and what to do about it
     #[command(before_help = "Examples:
   oomph rule            all of them
-  oomph rule OOM003     one, with its cure")]
+  oomph rule OOM003     one of `explain`, with its cure
+  oomph rule OOL001     one of `lint`")]
     Rule {
         /// Its number, such as OOM003; all are listed where none is given
         rule: Option<String>,

@@ -35,6 +35,8 @@ fn main() -> ExitCode {
         Verb::Plan(verb) => verbs::plan::run(verb, &args.common),
         // Its exit code is the script's own, or the answer.
         Verb::Fit(verb) => verbs::fit::run(verb, &args.common),
+        // Its exit code says whether something was found.
+        Verb::Lint(verb) => verbs::lint::run(verb, &args.common),
         Verb::Dump(verb) => verbs::dump::run(verb, &args.common).map(done),
         Verb::Replay(verb) => verbs::replay::run(verb, &args.common).map(done),
         Verb::Tune(verb) => verbs::tune::run(verb, &args.common).map(done),
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
         ExitCode::from(match (error.is::<args::UsageError>(), &args.verb) {
             (true, _) => USAGE,
             (false, Verb::Plan(_) | Verb::Fit(_)) => UNTOLD,
+            // As other linters: 1 is for findings.
+            (false, Verb::Lint(_)) => USAGE,
             (false, _) => UNREADABLE,
         })
     })

@@ -8,6 +8,8 @@
 
 pub mod configuration;
 
+pub mod lint_options;
+
 pub mod program;
 
 pub mod settings;

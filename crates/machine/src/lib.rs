@@ -16,6 +16,8 @@ pub mod source;
 
 pub mod explain;
 
+pub mod python_files;
+
 pub mod status;
 
 pub mod serve;

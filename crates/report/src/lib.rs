@@ -27,4 +27,6 @@ pub mod text;
 
 pub mod html;
 
+pub mod editors;
+
 pub mod prometheus;

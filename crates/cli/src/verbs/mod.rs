@@ -5,6 +5,7 @@ pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+pub(crate) mod lint;
 pub(crate) mod mcp;
 pub(crate) mod plan;
 pub(crate) mod replay;

@@ -78,11 +78,12 @@ pub fn impure(repository: &Repository) -> Vec<Problem> {
 const HOMES: &[(&str, &[&str])] = &[
     ("pyo3", &["py"]),
     ("clap", &["cli"]),
-    ("serde_json", &["report", "machine", "launch", "cli", "testkit"]),
+    ("serde_json", &["lint", "report", "machine", "launch", "cli", "testkit"]),
+    ("ruff_python_parser", &["lint"]),
 ];
 
-/// PyO3 only in py, clap only in cli, JSON only where output is made, where the recorder's notes are read, and where an agent
-/// is answered.
+/// PyO3 only in py, clap only in cli, the parser of Python only in lint, JSON only where output is made, where notebooks and
+/// the recorder's notes are read, and where an agent is answered.
 pub fn dependency_in_the_wrong_crate(repository: &Repository) -> Vec<Problem> {
     let mut problems = Vec::new();
     for file in repository.with_suffix("Cargo.toml") {

@@ -1,0 +1,47 @@
+//! What `oomph lint` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+/// Files to read, and what to do with what is found.
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Lint {
+    /// Python files, notebooks, or folders of them; `-` reads standard input
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Mend what can be mended without changing what the program computes
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Only these rules, such as OOL001; may be repeated
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub(crate) select: Vec<String>,
+    /// Not these rules; may be repeated
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub(crate) ignore: Vec<String>,
+    /// Leave out files and folders whose path ends like this; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) exclude: Vec<String>,
+    /// How to say it
+    #[arg(long, value_enum, default_value_t = Form::Text, value_name = "FORM")]
+    pub(crate) output_format: Form,
+    /// Read standard input, the same as the path `-`
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    /// What standard input is called
+    #[arg(long, value_name = "NAME", default_value = "stdin.py")]
+    pub(crate) stdin_filename: String,
+    /// Exit with 0 whatever is found
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+/// The form of the findings.
+// The variants have no documentation of their own: with it, clap spreads the help over several screens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    Text,
+    Json,
+    Sarif,
+    Github,
+}
