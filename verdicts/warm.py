@@ -4,12 +4,14 @@
 
 What is given is a program that stands in for the interpreter: for a script, a module (-m) or a text (-c). It hands its words, folder, environment and open files to
 the one that waits, which forks; it ends as the fork does. The fork begins as an interpreter does: with the recorder, if
-`oomph run` is what started it.
+`oomph run` is what started it. It ends as one does, up to what is registered with `atexit`, but does not free what
+PyTorch has imported: that would take longer than most programs.
 """
 
 from __future__ import annotations
 
 import array
+import atexit
 import contextlib
 import json
 import multiprocessing.process
@@ -102,8 +104,34 @@ def _become(words: list[str], folder: str, environment: dict[str, str], parent: 
     return words
 
 
+# The exit code of this fork, once it is known.
+_code: int | None = None
+
+
+def ended(error: BaseException | None) -> None:
+    """Says how the program ended: with this error, or at its last line. An interrupt is left to Python."""
+    global _code
+    if error is None:
+        _code = 0
+    elif isinstance(error, SystemExit):
+        _code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    elif isinstance(error, Exception):
+        _code = 1
+
+
+def _end() -> None:
+    """Ends this fork, if its exit code is known."""
+    if _code is not None:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(_code & 0xFF)
+
+
 def serve(address: str) -> list[str]:
     """Waits for programs. Comes back in each fork, with the words of its command; never in the process that waits."""
+    # What is registered first is called last.
+    atexit.register(_end)
     # The second is what the first optimizer of a program imports.
     import torch
     import torch._dynamo
@@ -143,19 +171,24 @@ sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
 import warm
 code = '''
 path, *more = warm.serve(sys.argv[1])
-if path == "-m":
-    import runpy
-    runpy.run_module(more[0], run_name="__main__", alter_sys=True)
-else:
-    main = type(sys)("__main__")
-    sys.modules["__main__"] = main
-    if path == "-c":
-        text, path = more[0], "<string>"
+try:
+    if path == "-m":
+        import runpy
+        runpy.run_module(more[0], run_name="__main__", alter_sys=True)
     else:
-        main.__file__ = path
-        with open(path, "rb") as file:
-            text = file.read()
-    exec(compile(text, path, "exec"), main.__dict__)
+        main = type(sys)("__main__")
+        sys.modules["__main__"] = main
+        if path == "-c":
+            text, path = more[0], "<string>"
+        else:
+            main.__file__ = path
+            with open(path, "rb") as file:
+                text = file.read()
+        exec(compile(text, path, "exec"), main.__dict__)
+    warm.ended(None)
+except BaseException as error:
+    warm.ended(error)
+    raise
 '''
 sys.path.pop(0)
 exec(compile(code, "<frozen runpy>", "exec"), dict(sys=sys, warm=warm))
