@@ -13,6 +13,7 @@ from __future__ import annotations
 import array
 import atexit
 import contextlib
+import gc
 import json
 import multiprocessing.process
 import os
@@ -136,6 +137,9 @@ def serve(address: str) -> list[str]:
     import torch
     import torch._dynamo
 
+    # No search for a program's objects has to go through PyTorch's, which would copy their pages into each fork.
+    gc.collect()
+    gc.freeze()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
