@@ -1,4 +1,4 @@
-//! `oomph` as people use it: what it prints, and how it ends. One program for all of them: each of its own would be linked again.
+//! `oomph` as people use it: what it prints, and how it ends. All files are one program, so that it is linked once.
 
 mod behaviour;
 mod golden;

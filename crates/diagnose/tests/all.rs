@@ -1,4 +1,4 @@
-//! What is found in recordings and in messages. One program for all of them: each of its own would be linked again.
+//! What is found in recordings and in messages. All files are one program, so that it is linked once.
 
 mod borrowed;
 mod message_cures;

@@ -1,4 +1,4 @@
-//! The allocator, and the replay of recordings on it. One program for all of them: each of its own would be linked again.
+//! The allocator, and the replay of recordings on it. All files are one program, so that it is linked once.
 
 mod model;
 mod policy;

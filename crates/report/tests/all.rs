@@ -1,4 +1,4 @@
-//! What the formats show. One program for all of them: each of its own would be linked again.
+//! What the formats show. All files are one program, so that it is linked once.
 
 mod browser;
 mod card;

@@ -1,4 +1,5 @@
-//! Recordings through the whole of oomph, and the rules of the repository. One program for all of them: each of its own would be linked again.
+//! Recordings through the whole of oomph, and the rules of the repository. All files are one program, so
+//! that it is linked once.
 
 mod fidelity;
 mod generate;
