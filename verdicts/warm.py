@@ -5,13 +5,16 @@ Other modules can be named instead.
 
 What is given is a program that stands in for the interpreter: for a script, a module (-m) or a text (-c). It hands its words, folder, environment and open files to
 the one that waits, which forks; it ends as the fork does. The fork begins as an interpreter does: with the recorder, if
-`oomph run` is what started it.
+`oomph run` is what started it. It ends as one does, up to what is registered with `atexit`, but does not free what
+PyTorch has imported: that would take longer than most programs.
 """
 
 from __future__ import annotations
 
 import array
+import atexit
 import contextlib
+import gc
 import importlib
 import json
 import multiprocessing.process
@@ -109,10 +112,39 @@ def _become(words: list[str], folder: str, environment: dict[str, str], parent: 
     return words
 
 
+# The exit code of this fork, once it is known.
+_code: int | None = None
+
+
+def ended(error: BaseException | None) -> None:
+    """Says how the program ended: with this error, or at its last line. An interrupt is left to Python."""
+    global _code
+    if error is None:
+        _code = 0
+    elif isinstance(error, SystemExit):
+        _code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    elif isinstance(error, Exception):
+        _code = 1
+
+
+def _end() -> None:
+    """Ends this fork, if its exit code is known."""
+    if _code is not None:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(_code & 0xFF)
+
+
 def serve(address: str, modules: Sequence[str]) -> list[str]:
     """Waits for programs. Comes back in each fork, with the words of its command; never in the process that waits."""
+    # What is registered first is called last.
+    atexit.register(_end)
     for module in modules:
         importlib.import_module(module)
+    # No search for a program's objects has to go through PyTorch's, which would copy their pages into each fork.
+    gc.collect()
+    gc.freeze()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
@@ -148,19 +180,24 @@ sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
 import warm
 code = '''
 path, *more = warm.serve(sys.argv[1], sys.argv[2:])
-if path == "-m":
-    import runpy
-    runpy.run_module(more[0], run_name="__main__", alter_sys=True)
-else:
-    main = type(sys)("__main__")
-    sys.modules["__main__"] = main
-    if path == "-c":
-        text, path = more[0], "<string>"
+try:
+    if path == "-m":
+        import runpy
+        runpy.run_module(more[0], run_name="__main__", alter_sys=True)
     else:
-        main.__file__ = path
-        with open(path, "rb") as file:
-            text = file.read()
-    exec(compile(text, path, "exec"), main.__dict__)
+        main = type(sys)("__main__")
+        sys.modules["__main__"] = main
+        if path == "-c":
+            text, path = more[0], "<string>"
+        else:
+            main.__file__ = path
+            with open(path, "rb") as file:
+                text = file.read()
+        exec(compile(text, path, "exec"), main.__dict__)
+    warm.ended(None)
+except BaseException as error:
+    warm.ended(error)
+    raise
 '''
 sys.path.pop(0)
 exec(compile(code, "<frozen runpy>", "exec"), dict(sys=sys, warm=warm))

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::{env, fs};
 
 use aho_corasick::automaton::Automaton as _;
@@ -61,8 +61,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let (classes, next) = automaton(&words(&files))?;
     writeln!(out, "pub(super) const CLASSES: [u8; 256] = {classes:?};")?;
-    writeln!(out, "pub(super) const NEXT: &[u32] = &{next:?};")?;
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("tables.rs"), out)?;
+    // Half a million numbers: as text, each of them would be parsed, checked and linted.
+    let next: Vec<u8> = next.into_iter().flat_map(u32::to_le_bytes).collect();
+    let folder = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(folder.join("next.bin"), next)?;
+    fs::write(folder.join("tables.rs"), out)?;
     Ok(())
 }
 

@@ -324,8 +324,8 @@ def test_workers_of_a_data_loader_leave_no_recordings(programs: Programs) -> Non
         + """
 from torch.utils.data import DataLoader
 if __name__ == "__main__":
-    for method in ("fork", "spawn"):
-        loader = DataLoader(list(range(8)), num_workers=2, multiprocessing_context=method)
+    for method, workers in (("fork", 2), ("spawn", 1)):
+        loader = DataLoader(list(range(8)), num_workers=workers, multiprocessing_context=method)
         print(sum(int(x) for x in loader))
 """
     )
@@ -514,7 +514,7 @@ for step in range(2):
 
 def test_a_path_that_is_not_text_costs_the_events_alone(programs: Programs) -> None:
     script = programs.write('import torch\nkept = [torch.ones(1 << 28, device="cuda") for _ in range(40)]\n', "tr\udcfe.py")
-    done = programs.end(programs.start([programs.oomph, "run", "--python", sys.executable, script.name]))
+    done = programs.end(programs.start([programs.oomph, "run", "--python", programs.warm_python, script.name]))
     assert done.code == 1
     assert "oomph: the allocator's events cannot be read (" in done.stderr
     assert done.names() == ["main.pickle"]

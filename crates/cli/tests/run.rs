@@ -2,14 +2,12 @@
 
 #![cfg(unix)]
 
-mod ground;
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use ground::{Ground, seen, shows};
+use crate::ground::{Ground, seen, shows};
 
 #[test]
 fn the_exit_code_is_the_programs_own() {

@@ -5,14 +5,12 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
-mod ground;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ground::{Ground, seen, shows};
+use crate::ground::{Ground, seen, shows};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name).canonicalize().unwrap()

@@ -2,9 +2,7 @@
 
 #![cfg(unix)]
 
-mod ground;
-
-use ground::{Ground, seen, shows};
+use crate::ground::{Ground, seen, shows};
 
 /// Prints the variables that allocators read, those that are set.
 const SHOW: &str = "

@@ -3,12 +3,10 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
-mod ground;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use ground::{Ground, seen, shows};
+use crate::ground::{Ground, seen, shows};
 
 /// Says when it is ready, counts what it gets, and says so when it is told to end by SIGUSR2. What is sent before that
 /// has arrived by then, since one sender's signals are passed on in order, but for equal ones that wait together.

@@ -1,12 +1,12 @@
 //! The table of signs: every row's examples are read as the row says, and no pattern goes without an example.
 
-mod numbers;
-
 use std::fs;
 use std::path::Path;
 
 use oomph_diagnose::message::{Report, read};
 use toml::{Table, Value};
+
+use crate::numbers;
 
 /// The rows of every file, each with the file's name.
 fn rows() -> Vec<(String, Table)> {

@@ -1,8 +1,8 @@
 //! Wordings, wrappings and prefixes beyond the labelled messages: what is read from each, in one line.
 
-mod numbers;
-
 use oomph_diagnose::message::{Report, read};
+
+use crate::numbers;
 
 /// `framework cause tried= total= …`, the numbers that are there.
 fn shown(oom: &Report) -> String {

@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
-mod tape;
-
 use std::fs::{self, File};
 use std::path::PathBuf;
 
@@ -14,7 +12,8 @@ use oomph_diagnose::tune::{Candidate, Search};
 use oomph_engine::recording::{Known, Recording};
 use oomph_trace::sidecar::{Card, Identity, Process, Sidecar};
 use oomph_trace::{Action, Bytes, Snapshot, read_snapshot};
-use tape::{From, Tape};
+
+use crate::tape::{From, Tape};
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -4,12 +4,10 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
-mod chromium;
-mod page;
-
 use std::path::Path;
 
-use chromium::{open, seen};
+use crate::chromium::{self, open, seen};
+use crate::page;
 
 /// Adds up the bars and measures the page as the browser shows it, points at a part, and writes what it saw.
 const PROBE: &str = r#"<script>

@@ -2,15 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
-mod chromium;
-mod page;
-
 use std::path::Path;
 
 use oomph_diagnose::message;
 use oomph_diagnose::results::explain::Explained;
 use oomph_report::html::card;
 use oomph_trace::Snapshot;
+
+use crate::{chromium, page};
 
 /// A message whose numbers add up: 11.17 + 0.17 + 0.53 in use, cached and outside, 3.13 free.
 const MESSAGE: &str = r#"Traceback (most recent call last):

@@ -2,13 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
-mod page;
-
 use oomph_diagnose::layout::{self, Kind};
 use oomph_diagnose::results::explain::Explained;
 use oomph_diagnose::timeline;
 use oomph_report::text::{self, Colour};
 use oomph_trace::{Bytes, EventIdx};
+
+use crate::page;
 
 #[test]
 fn the_parts_of_every_bar_add_up() {

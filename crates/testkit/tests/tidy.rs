@@ -216,3 +216,24 @@ fn a_module_uses_only_those_declared_above_it() {
         ],
     );
 }
+
+#[test]
+fn every_file_of_tests_is_run() {
+    check(
+        tidy::test_left_out,
+        &[
+            ("crates/engine/tests/all.rs", "//! mod model;\n\nmod policy;\nmod replay;\n"),
+            ("crates/engine/tests/model.rs", ""),
+            ("crates/engine/tests/replay.rs", ""),
+            ("crates/engine/tests/policy/mod.rs", "mod placing;\n"),
+            ("crates/engine/tests/policy/placing.rs", ""),
+            ("crates/engine/tests/shapes/mod.rs", ""),
+            ("crates/engine/tests/robust/main.rs", ""),
+            ("crates/trace/tests/reader.rs", ""),
+        ],
+        &[
+            "crates/engine/tests/model.rs:0: nobody runs it: write `mod model;` in all.rs",
+            "crates/engine/tests/shapes/mod.rs:0: nobody runs it: write `mod shapes;` in all.rs",
+        ],
+    );
+}

@@ -1,7 +1,6 @@
 //! Where the tests of `oomph run` run: a folder each, with scripts in it, and an environment that is known.
 
 #![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
-#![allow(dead_code, reason = "not every file of tests uses all of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -189,7 +189,7 @@ impl<F: FnMut(&Excerpt)> Collector<F> {
 fn may_matter(line: &[u8]) -> bool {
     let mut state = 0;
     for byte in line {
-        state = NEXT[state as usize + usize::from(CLASSES[usize::from(*byte)])];
+        state = u32::from_le_bytes(NEXT[state as usize + usize::from(CLASSES[usize::from(*byte)])]);
         if state == u32::MAX {
             return true;
         }

@@ -175,6 +175,9 @@ pub(super) struct Program {
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
+/// Where a byte of each class leads from each state: numbers of four bytes, the lowest first.
+pub(super) const NEXT: &[[u8; 4]] = include_bytes!(concat!(env!("OUT_DIR"), "/next.bin")).as_chunks().0;
+
 impl Framework {
     /// Nobody that a row knows.
     pub(super) const UNKNOWN: Framework = Framework("unknown");

@@ -1,5 +1,7 @@
 //! Small recordings made by hand: what a job asks of PyTorch's allocator, written down as PyTorch would.
 
+#![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
+
 use std::collections::BTreeMap;
 
 use oomph_engine::simulated::SimulatedDevice;

@@ -1,7 +1,7 @@
 //! Results as JSON, schema 1: the same bytes for the same input. Fields are added, never renamed or removed.
 //!
 //! Each document is a type whose fields say what they are: [the reference](../../../../docs/reference/json.md) and the
-//! schemas beside it are made of them (`OOMPH_BLESS=1 cargo test -p oomph-report --test schema`).
+//! schemas beside it are made of them (`OOMPH_BLESS=1 cargo test -p oomph-report schema::`).
 
 #[macro_use]
 mod document;

@@ -1,6 +1,6 @@
 //! Opens files in a real browser.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
+#![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

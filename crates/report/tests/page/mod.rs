@@ -1,6 +1,6 @@
 //! The page of a recorded job, as `oomph explain --html` writes it.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
+#![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
 
 use std::path::{Path, PathBuf};
 

@@ -217,3 +217,20 @@ fn resolve(from: &str, link: &str) -> Option<String> {
     }
     Some(parts.join("/"))
 }
+
+/// Every file of tests is run: where a crate has one program for its tests, `all.rs` names each of them.
+pub fn test_left_out(repository: &Repository) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for all in repository.with_suffix("/tests/all.rs") {
+        let folder = all.path.trim_end_matches("all.rs");
+        for file in repository.rust() {
+            let Some(name) = file.path.strip_prefix(folder) else { continue };
+            let name = name.strip_suffix("/mod.rs").or(name.strip_suffix(".rs")).unwrap_or(name);
+            let is_named = all.code().iter().any(|line| *line == format!("mod {name};"));
+            if file.path != all.path && !name.contains('/') && !is_named {
+                problems.push(Problem::at(file, 0, format!("nobody runs it: write `mod {name};` in all.rs")));
+            }
+        }
+    }
+    problems
+}

@@ -1,0 +1,14 @@
+//! What is found in recordings and in messages. All files are one program, so that it is linked once.
+
+mod borrowed;
+mod message_cures;
+mod message_places;
+mod message_robust;
+mod message_signs;
+mod message_variants;
+mod messages;
+mod numbers;
+mod recorded;
+mod rules;
+mod tape;
+mod verdict;
