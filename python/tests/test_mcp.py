@@ -61,9 +61,9 @@ def test_a_client_lists_the_tools_and_calls_one(ask: Ask, oomph_bin: str, mode: 
 
     version, tools, explained = ask(talk, mode)
     assert version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
-    assert [tool.name for tool in tools] == ["explain", "plan", "replay", "tune", "status"]
+    assert [tool.name for tool in tools] == ["explain", "lint", "plan", "replay", "tune", "status"]
     runs_code = {tool.name: not tool.annotations.read_only_hint for tool in tools}
-    assert runs_code == {"explain": False, "plan": True, "replay": False, "tune": False, "status": False}
+    assert runs_code == {"explain": False, "lint": False, "plan": True, "replay": False, "tune": False, "status": False}
     assert "THIS RUNS THE USER'S SCRIPT" in tools[1].description
     assert all(tool.input_schema["additionalProperties"] is False for tool in tools)
     command = [oomph_bin, "explain", "-", "--json"]

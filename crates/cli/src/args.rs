@@ -130,16 +130,7 @@ With --dry-run: 0 if it fits."
     )]
     Fit(Fit),
     /// Code that will run out of memory, found by reading it
-    #[command(
-        before_help = "Examples:
-  oomph lint                          every Python file and notebook below here
-  oomph lint train.py --fix           mend what can be mended safely
-  oomph lint --output-format github   for a workflow of GitHub",
-        after_help = "It reads and runs nothing. `oomph rule OOL001` says more of a rule; a line is left
-alone with `# oomph: ignore[OOL001]`. Options may be kept in pyproject.toml, under
-[tool.oomph.lint] (ignore = [\"OOL010\"]).
-Exit code: 0 nothing found, 1 something found, 2 a file cannot be read."
-    )]
+    #[command(before_help = lint::EXAMPLES, after_help = lint::MORE)]
     Lint(Lint),
     /// Write the recording of a process under `oomph run`, which goes on
     #[command(before_help = "Example:

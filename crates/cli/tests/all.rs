@@ -3,6 +3,7 @@
 mod behaviour;
 mod golden;
 mod ground;
+mod mcp;
 mod recorded;
 mod run;
 mod run_after;

@@ -225,7 +225,7 @@ fn every_rule_has_a_page_and_an_unknown_one_is_a_mistake() {
     check_fails(
         &["rule", "OOM999"],
         2,
-        "oomph: there is no rule `OOM999`: they are OOM001 to OOM015, and `oomph rule` lists them",
+        "oomph: there is no rule `OOM999`: they are OOM001 to OOM015 and OOL001 to OOL029, and `oomph rule` lists them",
     );
 }
 

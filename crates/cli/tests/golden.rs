@@ -115,6 +115,7 @@ fn demo_and_help() {
         ("help-fit.txt", vec!["fit", "--help"]),
         ("help-tune.txt", vec!["tune", "--help"]),
         ("help-status.txt", vec!["status", "--help"]),
+        ("help-lint.txt", vec!["lint", "--help"]),
         ("help-mcp.txt", vec!["mcp", "--help"]),
     ];
     let found = cases.iter().filter_map(|(file, words)| difference(&expected.join(file), &oomph(words)));

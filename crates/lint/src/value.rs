@@ -128,6 +128,15 @@ impl<'a> Value<'a> {
         self.facts.has(facts)
     }
 
+    /// What a loop over it gives.
+    pub(crate) fn item(self) -> Value<'a> {
+        let mut facts = self.facts.without(Facts::CONTAINER.and(Facts::LOADER).and(Facts::BOUNDED));
+        if self.has(Facts::LOADER) {
+            facts |= Facts::TENSOR.and(Facts::BULK);
+        }
+        Value { facts, home: None, ..self }
+    }
+
     /// Where two ways meet.
     pub(crate) fn or(self, other: Value<'a>) -> Value<'a> {
         Value {

@@ -4,6 +4,18 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
+/// What its help begins with.
+pub(crate) const EXAMPLES: &str = "Examples:
+  oomph lint                          every Python file and notebook below here
+  oomph lint train.py --fix           mend what can be mended safely
+  oomph lint --output-format github   for a workflow of GitHub";
+
+/// What its help ends with.
+pub(crate) const MORE: &str = "It reads, and runs nothing. `oomph rule OOL001` says more of a rule; a line is
+left alone with `# oomph: ignore[OOL001]`. Options may be kept in
+pyproject.toml, under [tool.oomph.lint] (ignore = [\"OOL010\"]).
+Exit code: 0 nothing found, 1 something found, 2 a file cannot be read.";
+
 /// Files to read, and what to do with what is found.
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Lint {

@@ -4,13 +4,11 @@ use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 use super::arguments::{is_host, is_none, is_small, numbers};
-use super::frame::Frame;
+use super::frame::{Frame, Given};
 use super::library::{self, Known};
 use super::{Flow, OUTPUT};
 use crate::names::last;
 use crate::value::{Facts, Value};
-
-pub(super) type Given<'a> = Vec<(Option<&'a str>, Value<'a>)>;
 
 impl<'a> Flow<'a> {
     pub(super) fn call(&mut self, frame: &mut Frame<'a>, call: &'a ExprCall) -> Value<'a> {

@@ -3,8 +3,7 @@
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
-use super::calls::Given;
-use super::frame::Frame;
+use super::frame::{Frame, Given};
 use super::{Flow, library};
 use crate::rule::Rule;
 use crate::value::{Facts, Value};

@@ -5,6 +5,9 @@ use rustc_hash::FxHashMap;
 
 use crate::value::Value;
 
+/// The arguments of a call, with their names where they have one.
+pub(super) type Given<'a> = Vec<(Option<&'a str>, Value<'a>)>;
+
 /// A loop that the reader is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loop<'a> {

@@ -4,19 +4,10 @@ use ruff_python_ast::{Expr, ExprSubscript};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::frame::Frame;
+use super::places::Kept;
 use super::{Flow, reaches, within};
 use crate::rule::Rule;
 use crate::value::{Facts, Home, Value};
-
-/// What a container is to the function that puts something into it.
-pub(super) enum Kept<'a> {
-    /// It is made anew in every round: nothing is kept.
-    No,
-    /// A local that is made before the loop.
-    Local(&'a str),
-    /// It outlives the call.
-    Beyond(&'a str),
-}
 
 impl<'a> Flow<'a> {
     /// A value is put into a container.

@@ -72,7 +72,7 @@ impl<'a> Flow<'a> {
                     let over = self.value(frame, inner);
                     self.assign_items(frame, &targets.elts[1], inner, over);
                 } else {
-                    self.assign(frame, &targets.elts[1], item(over));
+                    self.assign(frame, &targets.elts[1], over.item());
                 }
                 return;
             }
@@ -84,7 +84,7 @@ impl<'a> Flow<'a> {
                 return;
             }
         }
-        self.assign(frame, target, item(over));
+        self.assign(frame, target, over.item());
     }
 
     /// `for p in model.parameters(): p.requires_grad = False` freezes the model.
@@ -169,13 +169,4 @@ pub(super) fn is_short(iter: &Expr) -> bool {
         Expr::List(list) => list.elts.len() <= 8,
         _ => false,
     }
-}
-
-/// What a loop over a value gives.
-pub(super) fn item(over: Value<'_>) -> Value<'_> {
-    let mut facts = over.facts.without(Facts::CONTAINER.and(Facts::LOADER).and(Facts::BOUNDED));
-    if over.has(Facts::LOADER) {
-        facts |= Facts::TENSOR.and(Facts::BULK);
-    }
-    Value { facts, home: None, ..over }
 }

@@ -4,8 +4,7 @@ use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 use super::arguments::{is_host, is_type};
-use super::calls::Given;
-use super::frame::Frame;
+use super::frame::{Frame, Given};
 use super::{Flow, OUTPUT, library};
 use crate::value::{Facts, Value};
 
@@ -44,8 +43,7 @@ impl<'a> Flow<'a> {
                 _ => true,
             };
             if let Some((_, value)) = given.get(position).filter(|(_, value)| is_put(value)) {
-                let value =
-                    if name == "extend" || name == "update" { super::loops::item(*value) } else { *value };
+                let value = if name == "extend" || name == "update" { value.item() } else { *value };
                 self.grow(frame, receiver, value, None, call.range());
             }
         }

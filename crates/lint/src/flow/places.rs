@@ -3,10 +3,19 @@
 use ruff_python_ast::Expr;
 
 use super::frame::Frame;
-use super::growth::Kept;
 use super::{Flow, reaches, within};
 use crate::names::{mentions, mentions_place, root};
 use crate::value::{Facts, Home};
+
+/// What a container is to the function that puts something into it.
+pub(super) enum Kept<'a> {
+    /// It is made anew in every round: nothing is kept.
+    No,
+    /// A local that is made before the loop.
+    Local(&'a str),
+    /// It outlives the call.
+    Beyond(&'a str),
+}
 
 impl<'a> Flow<'a> {
     /// Whether a container is the object's own: `self.x`.

@@ -19,7 +19,7 @@ impl<'a> Flow<'a> {
             _ => None,
         };
         if value.has(Facts::CONTAINER) {
-            let item = super::loops::item(value);
+            let item = value.item();
             self.grow(frame, &stmt.target, item, None, stmt.range());
             return;
         }

@@ -9,6 +9,7 @@ use oomph_diagnose::results::plan::{
 };
 use oomph_diagnose::results::run::{GpuDeath, HostDeath, LaterFailure, Peak, RunEnd, RunResult};
 use oomph_diagnose::{message, rules};
+use oomph_lint::{FileResult, Kind};
 use oomph_report::json;
 use oomph_trace::Bytes;
 use oomph_trace::cards::Card;
@@ -34,6 +35,7 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         ("plan", json::document(vec![json::plan(&plans[0])])),
         ("fit", json::document(vec![json::fit(&fit())])),
         ("rule", json::printed(&all)),
+        ("lint", json::printed(&json::lint(&linted()))),
         ("dump", json::printed(&json::dump(&["main.pickle".to_owned()]))),
     ];
     documents.extend(runs);
@@ -136,4 +138,15 @@ fn plan() -> PlanResult {
         caveats: vec!["collectives are not seen".into()],
         why_not: None,
     }
+}
+
+/// A file with a finding, and one that cannot be read.
+fn linted() -> Vec<FileResult> {
+    let source = "import torch\noptimizer.zero_grad(set_to_none=False)\n";
+    let file = |path: &str, source| FileResult {
+        path: path.to_owned(),
+        found: oomph_lint::lint(source, Kind::Python),
+        fixed: 0,
+    };
+    vec![file("a.py", source), file("b.py", "def f(:\n")]
 }

@@ -31,6 +31,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Value)> {
         ("run", schema::<json::Run>("run", Many::One)),
         ("plan", schema::<json::Plan>("plan", Many::Devices)),
         ("fit", schema::<json::Fit>("fit", Many::One)),
+        ("lint", schema::<json::Lint>("lint", Many::One)),
         ("status", schema::<json::Machine>("status", Many::One)),
         ("dump", schema::<json::Dump>("dump", Many::One)),
         ("rule", schema::<RuleInfo>("rule", Many::List)),

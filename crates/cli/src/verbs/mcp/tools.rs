@@ -37,6 +37,21 @@ pub(super) const TOOLS: &[Tool] = &[
         runs_code: false,
     },
     Tool {
+        verb: "lint",
+        about: "Code that will run out of memory, found by reading it: graphs kept in lists, evaluation with gradients, \
+            outputs gathered on the GPU, and more. Takes Python as text, files, notebooks or folders. Reads files and runs \
+            nothing.",
+        arguments: &[
+            ("paths", "Python files, notebooks, or folders of them"),
+            ("select", ""),
+            ("ignore", ""),
+            ("exclude", ""),
+        ],
+        input: Some(("text", "The source of a Python file")),
+        needs: &["text", "paths"],
+        runs_code: false,
+    },
+    Tool {
         verb: "plan",
         about: "Will a PyTorch training script fit on a card, what does its memory consist of, and what would make it fit. \
             Needs no GPU. THIS RUNS THE USER'S SCRIPT, on a GPU that is not there: kernels compute nothing, but everything \
