@@ -41,6 +41,7 @@ def train_and_drop(clears: bool, eager: bool = False) -> float:
 
 
 model = build()
+gc.collect()
 size = in_use()
 keras.backend.clear_session()
 gc.collect()
