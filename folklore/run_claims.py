@@ -60,7 +60,7 @@ def run(claims: list[Claim], phantom: str) -> dict[str, page.Figures]:
     for is_torch, modules in ((True, warm.PYTORCH), (False, ("tensorflow", "keras", "jax"))):
         chosen = [claim for claim in claims if claim.uses_pytorch == is_torch]
         if chosen:
-            with warm.python(sys.executable, phantom if is_torch else None, modules) as python:
+            with warm.python(sys.executable, phantom if is_torch else None, modules, plain) as python:
                 for claim in chosen:
                     found[claim.name] = measured(claim, python, on_phantom if is_torch else plain)
     return found

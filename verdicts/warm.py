@@ -24,7 +24,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 # The stand-in needs next to nothing of Python, and so it starts at once.
 STAND_IN = """\
@@ -52,18 +52,23 @@ PYTORCH = ("torch", "torch._dynamo")
 
 
 @contextlib.contextmanager
-def python(interpreter: str, phantom: str | None, modules: Sequence[str] = PYTORCH) -> Iterator[str]:
+def python(
+    interpreter: str,
+    phantom: str | None,
+    modules: Sequence[str] = PYTORCH,
+    environment: Mapping[str, str] = os.environ,
+) -> Iterator[str]:
     """The path of a program that runs scripts as `interpreter` does, on the phantom GPU, or with none. `modules` are
-    imported already."""
+    imported already, under `environment`: what they read of it as they are imported holds for every program."""
     with tempfile.TemporaryDirectory() as folder:
         address = os.path.join(folder, "socket")
         stand_in = pathlib.Path(folder, "python")
         stand_in.write_text(STAND_IN.format(python=interpreter, address=address))
         stand_in.chmod(0o755)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("OOMPH", "PYTORCH"))}
+        kept = {name: value for name, value in environment.items() if not name.startswith(("OOMPH", "PYTORCH"))}
         if phantom is not None:
-            environment["LD_PRELOAD"] = phantom
-        server = subprocess.Popen([interpreter, "-c", _SERVER, address, *modules], env=environment, stdout=subprocess.PIPE)
+            kept["LD_PRELOAD"] = phantom
+        server = subprocess.Popen([interpreter, "-c", _SERVER, address, *modules], env=kept, stdout=subprocess.PIPE)
         try:
             assert server.stdout is not None
             if server.stdout.readline() != b"ready\n":

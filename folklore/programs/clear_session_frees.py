@@ -9,7 +9,6 @@ Topic: TensorFlow and JAX
 import gc
 import json
 import os
-import time
 
 os.environ.update(TF_CPU_ALLOCATOR_USE_BFC="true", TF_CPU_BFC_MEM_LIMIT_IN_MB="1024")
 
@@ -20,13 +19,7 @@ MIB = 2**20
 
 
 def in_use() -> float:
-    """What is in use once nothing changes any more: threads of TensorFlow let go a little later."""
-    seen = [-1.0]
-    while len(seen) < 4 or len(set(seen[-3:])) > 1:
-        time.sleep(0.05)
-        gc.collect()
-        seen.append(round(tf.config.experimental.get_memory_info("CPU:0")["current"] / MIB, 1))
-    return seen[-1]
+    return round(tf.config.experimental.get_memory_info("CPU:0")["current"] / MIB, 1)
 
 
 def build(eager: bool = False) -> keras.Model:
@@ -43,14 +36,17 @@ def train_and_drop(clears: bool, eager: bool = False) -> float:
     del model
     if clears:
         keras.backend.clear_session()
+    gc.collect()
     return in_use() - before
 
 
 model = build()
 size = in_use()
 keras.backend.clear_session()
+gc.collect()
 named = in_use()
 del model
+gc.collect()
 dropped = in_use()
 train_and_drop(True)  # what TensorFlow makes once
 trained, trained_and_cleared = train_and_drop(False), train_and_drop(True)

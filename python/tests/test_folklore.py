@@ -26,7 +26,10 @@ def program(folder: pathlib.Path, head: dict[str, str], code: str = "") -> pathl
     return folder
 
 
-def test_every_ruling_is_shown_by_its_program_and_the_page_has_the_figures(phantom: str) -> None:
+def test_every_ruling_is_shown_by_its_program_and_the_page_has_the_figures(
+    phantom: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "torch")  # as other tests leave it; the claims are about TensorFlow's Keras
     for module in ("torch", "tensorflow", "keras", "jax", "IPython", "jupyter_client"):
         if not _is_installed(module):
             pytest.skip(f"{module} is not installed here")
