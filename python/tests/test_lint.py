@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -89,3 +90,10 @@ def test_a_hook_for_commits_reads_what_it_is_given(oomph_bin: str, tmp_path: pat
         "  `set_to_none=False` out\n\n"
         "1 finding in 1 file; `--fix` mends 1.\n"
     )
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(oomph_bin: str, tmp_path: pathlib.Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    done = subprocess.run([oomph_bin, "lint", "pipe.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    said = "pipe.py:1: this is not a text that can be read\n\nNothing found in 1 file.\n"
+    assert (done.returncode, done.stdout) == (2, said)

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use oomph_machine::trust;
 use oomph_trace::Bytes;
 use oomph_trace::spelling::nearest;
-use toml::{Table, Value};
+use toml::Value;
+
+use crate::project::{ConfigurationError, nearest_project, tables};
 
 /// The table of keys: what each asks for and its field; what it is called, and how its value is read.
 macro_rules! keys {
@@ -68,60 +70,8 @@ keys! {
 /// Variables of oomph's own that ask for nothing.
 const OTHERS: &[&str] = &["bless", "parent", "phantom", "run"];
 
-/// The longest pyproject.toml that is read.
-const LONGEST: u64 = 16 << 20;
-
 /// What the variable of each key begins with.
 const PREFIX: &str = "OOMPH_";
-
-/// What is wrong with what variables or pyproject.toml ask for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigurationError {
-    /// The file is not valid TOML; it may have nothing for oomph.
-    #[error("{path}: cannot be read: {reason}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// The first line of what the reader said.
-        reason: String,
-    },
-    /// No such key.
-    #[error("{path}: [tool.oomph{table}] has no key `{key}`{hint}")]
-    UnknownKey {
-        /// The file.
-        path: String,
-        /// `.run`, or nothing.
-        table: &'static str,
-        /// As written.
-        key: String,
-        /// What was meant, or nothing.
-        hint: String,
-    },
-    /// A variable that is most likely misspelt.
-    #[error("no setting is called {name}, did you mean {near}?")]
-    UnknownVariable {
-        /// As it is set.
-        name: String,
-        /// What was meant.
-        near: String,
-    },
-    /// Another user's file names a program.
-    #[error(
-        "{path} can be written by another user, so the `python` that it names is not run: say --python yourself, in another directory"
-    )]
-    Foreign {
-        /// The file.
-        path: String,
-    },
-    /// Not a value of the right kind.
-    #[error("{setting}: {expected}")]
-    BadValue {
-        /// A variable with its value, or the file and the key in it.
-        setting: String,
-        /// What it has to be.
-        expected: String,
-    },
-}
 
 impl Configuration {
     /// What variables ask for. One that is nearly called like a setting is an error; others may be anybody's.
@@ -155,11 +105,8 @@ impl Configuration {
 
     /// What the nearest pyproject.toml asks for: the directory's own or that of a folder above it.
     pub fn of_project(directory: &Path) -> Result<Configuration, ConfigurationError> {
-        let file =
-            directory.ancestors().map(|folder| folder.join("pyproject.toml")).find(|file| file.is_file());
-        let Some(file) = file else { return Ok(Configuration::default()) };
+        let Some((file, text)) = nearest_project(directory) else { return Ok(Configuration::default()) };
         let path = file.display().to_string();
-        let text = trust::read_at_once(&file, LONGEST).and_then(|bytes| String::from_utf8(bytes).ok());
         let Some(text) = text else {
             let reason = "it is not a text, or too long, or another user's".to_owned();
             return Err(ConfigurationError::Unreadable { path, reason });
@@ -188,12 +135,8 @@ impl Configuration {
 
     /// Reads the text of a pyproject.toml.
     fn read(text: &str, path: &str) -> Result<Configuration, ConfigurationError> {
-        let project: Table =
-            text.parse().map_err(|error: toml::de::Error| ConfigurationError::Unreadable {
-                path: path.to_owned(),
-                reason: error.message().lines().next().unwrap_or_default().to_owned(),
-            })?;
-        let ours = project.get("tool").and_then(|tool| tool.get("oomph")).and_then(Value::as_table);
+        let ours = tables(text, path)?;
+        let ours = ours.as_ref();
         let unknown = |table, key: &str, place: &str| {
             let hint = near(key).map(|near| format!(", did you mean `{near}`{place}?")).unwrap_or_default();
             ConfigurationError::UnknownKey { path: path.to_owned(), table, key: key.to_owned(), hint }

@@ -6,6 +6,8 @@
 //! (`aftermath`), whether it is started `again`; a program whose output is taken (`captured`); a recording asked for in
 //! between (`dump`); plans, which are runs on a phantom GPU; and `fit`, which searches by them.
 
+pub mod project;
+
 pub mod configuration;
 
 pub mod lint_options;

@@ -2,13 +2,9 @@
 
 use std::path::Path;
 
-use oomph_machine::trust;
-use toml::{Table, Value};
+use toml::Value;
 
-use crate::configuration::ConfigurationError;
-
-/// The longest pyproject.toml that is read.
-const LONGEST: u64 = 16 << 20;
+use crate::project::{ConfigurationError, nearest_project, tables};
 
 /// What is asked of the linter beside its flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,22 +20,15 @@ pub struct LintOptions {
 impl LintOptions {
     /// What the nearest pyproject.toml asks for: the directory's own or that of a folder above it.
     pub fn of_project(directory: &Path) -> Result<LintOptions, ConfigurationError> {
-        let file =
-            directory.ancestors().map(|folder| folder.join("pyproject.toml")).find(|file| file.is_file());
-        let text = file.as_ref().and_then(|file| trust::read_at_once(file, LONGEST));
-        let Some((file, text)) = file.zip(text.and_then(|bytes| String::from_utf8(bytes).ok())) else {
-            return Ok(LintOptions::default());
-        };
-        LintOptions::read(&text, &file.display().to_string())
+        match nearest_project(directory) {
+            Some((file, Some(text))) => LintOptions::read(&text, &file.display().to_string()),
+            _ => Ok(LintOptions::default()),
+        }
     }
 
     fn read(text: &str, path: &str) -> Result<LintOptions, ConfigurationError> {
-        let project: Table =
-            text.parse().map_err(|error: toml::de::Error| ConfigurationError::Unreadable {
-                path: path.to_owned(),
-                reason: error.message().lines().next().unwrap_or_default().to_owned(),
-            })?;
-        let ours = project.get("tool").and_then(|tool| tool.get("oomph")).and_then(|ours| ours.get("lint"));
+        let ours = tables(text, path)?;
+        let ours = ours.as_ref().and_then(|ours| ours.get("lint"));
         let mut options = LintOptions::default();
         for (key, value) in ours.and_then(Value::as_table).into_iter().flatten() {
             let to = match key.as_str() {

@@ -60,23 +60,19 @@ pub fn lint(source: &str, kind: Kind) -> Result<Vec<Diagnostic>, Unreadable> {
 pub fn fixed(source: &str, is_wanted: &dyn Fn(Rule) -> bool) -> Result<(String, usize), Unreadable> {
     let lines = Lines::of(source);
     let found = found(source)?;
-    let mut edits: Vec<_> = found
+    let fixes: Vec<_> = found
         .iter()
         .filter(|each| is_wanted(each.rule) && !is_ignored(&lines, each))
         .filter_map(|each| each.fix.as_ref())
-        .flat_map(|fix| fix.edits.iter())
         .collect();
+    let mut edits: Vec<_> = fixes.iter().flat_map(|fix| fix.edits.iter()).collect();
     edits.sort_by_key(|(range, _)| range.start());
     edits.dedup();
     let mut text = source.to_owned();
     for (range, new) in edits.iter().rev() {
         text.replace_range(usize::from(range.start())..usize::from(range.end()), new);
     }
-    let count = found
-        .iter()
-        .filter(|each| each.fix.is_some() && is_wanted(each.rule) && !is_ignored(&lines, each))
-        .count();
-    Ok((text, count))
+    Ok((text, fixes.len()))
 }
 
 fn is_ignored(lines: &Lines<'_>, finding: &Finding) -> bool {

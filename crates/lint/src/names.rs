@@ -1,6 +1,6 @@
 //! Dotted names: what `F.cross_entropy` means where `F` was imported.
 
-use ruff_python_ast::visitor::{Visitor, walk_stmt};
+use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ModModule, Stmt};
 use rustc_hash::FxHashMap;
 
@@ -89,25 +89,34 @@ pub(crate) fn root(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Whether an expression mentions a name, in any place.
+/// Whether an expression, or a part of it, is what is wanted.
 pub(crate) fn mentions(expr: &Expr, wanted: &dyn Fn(&Expr) -> bool) -> bool {
-    struct Search<'s> {
-        wanted: &'s dyn Fn(&Expr) -> bool,
-        found: bool,
-    }
-    impl<'a> Visitor<'a> for Search<'_> {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if !self.found {
-                self.found = (self.wanted)(expr);
-                if !self.found {
-                    ruff_python_ast::visitor::walk_expr(self, expr);
-                }
-            }
-        }
-    }
     let mut search = Search { wanted, found: false };
     search.visit_expr(expr);
     search.found
+}
+
+/// Whether statements mention what is wanted, in any place.
+pub(crate) fn mention(body: &[Stmt], wanted: &dyn Fn(&Expr) -> bool) -> bool {
+    let mut search = Search { wanted, found: false };
+    search.visit_body(body);
+    search.found
+}
+
+struct Search<'s> {
+    wanted: &'s dyn Fn(&Expr) -> bool,
+    found: bool,
+}
+
+impl<'a> Visitor<'a> for Search<'_> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if !self.found {
+            self.found = (self.wanted)(expr);
+            if !self.found {
+                walk_expr(self, expr);
+            }
+        }
+    }
 }
 
 /// Whether an expression mentions this name or these attributes: `x`, `self.x`.

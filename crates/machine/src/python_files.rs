@@ -7,6 +7,8 @@ use anyhow::{Context, Result};
 use oomph_lint::{FileResult, Kind, Rule, Unreadable, fixed, lint};
 use rayon::prelude::*;
 
+use crate::trust;
+
 /// Folders that hold other people's code, or none.
 const OTHERS: [&str; 8] =
     ["node_modules", "__pycache__", "site-packages", "build", "dist", "venv", "env", "_build"];
@@ -32,7 +34,7 @@ pub fn read(paths: &[PathBuf], request: &Request<'_>) -> Result<Vec<FileResult>>
     }
     files.sort();
     files.dedup();
-    super::cores::with_own_threads(|| {
+    crate::cores::with_own_threads(|| {
         files.par_iter().with_max_len(8).map(|path| one(path, request)).collect::<Result<Vec<_>>>()
     })?
 }
@@ -68,13 +70,8 @@ fn below(folder: &Path, exclude: &[String], files: &mut Vec<PathBuf>) {
 fn one(path: &Path, request: &Request<'_>) -> Result<FileResult> {
     let name = path.display().to_string();
     let unreadable = |message: &str| Unreadable { line: 1, message: message.to_owned() };
-    let length = fs::metadata(path).map_or(0, |data| data.len());
-    let text = if length > LONGEST {
-        None
-    } else {
-        fs::read(path).ok().and_then(|bytes| String::from_utf8(bytes).ok())
-    };
-    let Some(text) = text else {
+    let bytes = trust::read_at_once(path, LONGEST);
+    let Some(text) = bytes.and_then(|bytes| String::from_utf8(bytes).ok()) else {
         let found = Err(unreadable("this is not a text that can be read"));
         return Ok(FileResult { path: name, found, fixed: 0 });
     };

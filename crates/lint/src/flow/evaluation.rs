@@ -1,10 +1,12 @@
 //! Models that are asked with gradients on although nobody needs them, and hooks.
 
-use ruff_python_ast::{Expr, ExprCall};
+use ruff_python_ast::{ExprCall, Stmt};
 use ruff_text_size::Ranged;
 
 use super::frame::{Frame, Given};
 use super::{Flow, library};
+use crate::names::mention;
+use crate::patterns;
 use crate::rule::Rule;
 use crate::value::{Facts, Value};
 
@@ -42,15 +44,13 @@ impl<'a> Flow<'a> {
         if !self.reports || !frame.gradients || callee.has(Facts::LOSS) || !self.has_gpu {
             return;
         }
-        let called = match &*call.func {
-            Expr::Name(name) => name.id.as_str(),
-            Expr::Attribute(attribute) => attribute.attr.as_str(),
-            _ => return,
-        };
+        let called = patterns::callee(call);
+        if called.is_empty() {
+            return;
+        }
         let function = &self.outline.functions[frame.function];
         let name = function.name().trim_start_matches('_').to_ascii_lowercase();
-        let function_trains = self.trains[frame.function];
-        let trains = function_trains || self.has_backward(function.body);
+        let trains = self.has_backward(function.body);
         let is_reference = library::is_named_like_a_reference(called);
         if is_reference
             && !self.is_in_model(frame.function)
@@ -105,23 +105,12 @@ impl<'a> Flow<'a> {
     }
 
     /// Whether the result is detached on the spot.
-    fn detaches_at_once(&self, body: &'a [ruff_python_ast::Stmt], call: &ExprCall) -> bool {
-        use ruff_python_ast::visitor::{Visitor, walk_expr};
-        struct Search(ruff_text_size::TextRange, bool);
-        impl<'b> Visitor<'b> for Search {
-            fn visit_expr(&mut self, expr: &'b Expr) {
-                if let Expr::Attribute(method) = expr
-                    && method.attr.as_str() == "detach"
-                    && method.value.range().contains_range(self.0)
-                {
-                    self.1 = true;
-                }
-                walk_expr(self, expr);
-            }
-        }
-        let mut search = Search(call.range(), false);
-        search.visit_body(body);
-        search.1
+    fn detaches_at_once(&self, body: &'a [Stmt], call: &ExprCall) -> bool {
+        mention(body, &|each| {
+            each.as_attribute_expr().is_some_and(|method| {
+                method.attr.as_str() == "detach" && method.value.range().contains_range(call.range())
+            })
+        })
     }
 
     /// A hook is registered.
@@ -158,9 +147,8 @@ impl<'a> Flow<'a> {
             return known;
         }
         let found = self.outline.functions.iter().enumerate().any(|(id, function)| {
-            let removes = crate::patterns::calls(function.body)
-                .into_iter()
-                .any(|call| crate::patterns::callee(call) == "remove");
+            let removes =
+                patterns::calls(function.body).into_iter().any(|call| patterns::callee(call) == "remove");
             let is_closed_by = |name: &str| matches!(name, "__exit__" | "__del__" | "close");
             removes
                 && (function.class.is_none() || self.summaries[id].called || is_closed_by(function.name()))

@@ -168,7 +168,7 @@ impl<'a> Flow<'a> {
         let mut inner = frame.clone();
         for each in generators {
             let over = self.value(&mut inner, &each.iter);
-            let over_parts = self.is_over_parts(&inner, &each.iter, over);
+            let over_parts = self.is_over_parts(&each.iter, over);
             inner.loops.push(Loop {
                 body: &[],
                 target: Some(&each.target),
@@ -236,7 +236,7 @@ impl<'a> Flow<'a> {
         let mut class = own.or(of.class);
         for _ in 0..6 {
             let Some(at) = class else { break };
-            if let Some(&found) = self.attributes.get(&(Some(at), name)) {
+            if let Some(&found) = self.attributes.get(&(at, name)) {
                 return Value { home: Some(Home::Attribute(name)), ..found };
             }
             if let Some(method) = self.outline.method(at, name) {

@@ -3,10 +3,15 @@
 use ruff_python_ast::{Expr, Stmt};
 use rustc_hash::FxHashMap;
 
-use crate::value::Value;
+use crate::value::{Facts, Value};
 
 /// The arguments of a call, with their names where they have one.
-pub(super) type Given<'a> = Vec<(Option<&'a str>, Value<'a>)>;
+pub(super) type Given<'a> = [(Option<&'a str>, Value<'a>)];
+
+/// What is known of any of them.
+pub(super) fn facts(given: &Given<'_>) -> Facts {
+    given.iter().fold(Facts::NONE, |all, (_, value)| all | value.facts)
+}
 
 /// A loop that the reader is in.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +51,6 @@ pub(super) struct Frame<'a> {
     pub(super) is_hook: bool,
     /// It runs in the steps of a training.
     pub(super) steps: bool,
-    /// Inside a handler of an error.
-    pub(super) handles: bool,
     /// The way ended: return, raise, continue, break.
     pub(super) ended: bool,
 }
@@ -63,7 +66,6 @@ impl<'a> Frame<'a> {
             repeats: false,
             is_hook: false,
             steps: false,
-            handles: false,
             ended: false,
         }
     }
@@ -73,6 +75,12 @@ impl<'a> Frame<'a> {
         self.locals.insert(name, Local { value, depth, is_parameter: false });
         let before = self.all.get(name).copied().unwrap_or_default();
         self.all.insert(name, before.or(value));
+    }
+
+    /// The loops between here and where a local was assigned: those that it goes through. All, if it is none.
+    pub(super) fn loops_since(&self, name: &str) -> &[Loop<'a>] {
+        let depth = self.locals.get(name).map_or(0, |local| local.depth);
+        &self.loops[depth.min(self.loops.len())..]
     }
 
     /// Another way meets this one.

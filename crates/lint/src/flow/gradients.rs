@@ -4,6 +4,7 @@ use ruff_python_ast::{Expr, ExprCall};
 
 use super::Flow;
 use crate::names::{Names, last};
+use crate::patterns::callee;
 
 impl Flow<'_> {
     /// Whether gradients are on in a function: as its decorators say, else as it is called.
@@ -50,13 +51,8 @@ pub(super) fn gradients_by(names: &Names<'_>, expr: &Expr) -> Option<bool> {
 
 /// The same of a call.
 pub(super) fn gradients_by_call(names: &Names<'_>, call: &ExprCall) -> Option<bool> {
-    let called = match &*call.func {
-        Expr::Name(name) => name.id.as_str(),
-        Expr::Attribute(attribute) => attribute.attr.as_str(),
-        _ => return None,
-    };
     let first = call.arguments.args.first();
-    match called {
+    match callee(call) {
         "no_grad" => Some(false),
         "inference_mode" => Some(first.and_then(crate::live::known).is_some_and(|on| !on)),
         "set_grad_enabled" => first.and_then(crate::live::known),

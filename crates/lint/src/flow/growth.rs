@@ -46,12 +46,10 @@ impl<'a> Flow<'a> {
             return;
         }
         if facts.has(Facts::GRAPH) {
-            let depth = frame.locals.get(name).map_or(0, |local| local.depth).min(frame.loops.len());
             // Of a local only the loops that it goes through count: what is made in a step belongs to it.
-            let loops = if is_local { &frame.loops[depth..] } else { &frame.loops[..] };
+            let loops = if is_local { frame.loops_since(name) } else { &frame.loops[..] };
             let spent = loops.iter().any(|each| each.has_backward && !each.over_parts);
-            if is_local && !frame.loops.is_empty() && frame.loops[depth..].iter().all(|each| each.over_parts)
-            {
+            if is_local && !frame.loops.is_empty() && loops.iter().all(|each| each.over_parts) {
                 return;
             }
             let body = self.outline.functions[frame.function].body;
@@ -136,7 +134,7 @@ impl<'a> Flow<'a> {
             Expr::Attribute(attribute) => {
                 let own = self.own_class(frame, &attribute.value);
                 let class = own.or_else(|| self.value(frame, &attribute.value).class);
-                if class.is_some() {
+                if let Some(class) = class {
                     self.keep_attribute(class, attribute.attr.as_str(), Value::of(facts));
                 }
             }

@@ -6,17 +6,15 @@ use super::frame::{Frame, Loop};
 use super::{Flow, reaches};
 use crate::live;
 use crate::names::mentions;
+use crate::patterns::{callee, calls};
 use crate::value::{Facts, Value};
 
 impl<'a> Flow<'a> {
     /// Whether a loop runs a backward pass, itself or in a function of this file that it calls.
     pub(super) fn has_backward(&self, body: &'a [Stmt]) -> bool {
-        if reaches::has_backward(body) {
-            return true;
-        }
-        crate::patterns::calls(body)
+        calls(body)
             .into_iter()
-            .any(|call| self.trains_by_name(crate::patterns::callee(call)))
+            .any(|call| reaches::is_backward(&call.func) || self.trains_by_name(callee(call)))
     }
 
     pub(super) fn trains_when_called(&self, callee: &Expr) -> bool {
@@ -56,11 +54,7 @@ impl<'a> Flow<'a> {
         over: Value<'a>,
     ) {
         if let (Expr::Tuple(targets), Expr::Call(call)) = (target, iter) {
-            let name = match &*call.func {
-                Expr::Name(name) => name.id.as_str(),
-                Expr::Attribute(method) => method.attr.as_str(),
-                _ => "",
-            };
+            let name = callee(call);
             let args = &call.arguments.args;
             if matches!(name, "enumerate" | "items" | "named_parameters" | "named_modules")
                 && targets.elts.len() == 2
@@ -115,7 +109,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Whether a loop goes through the parts of a model.
-    pub(super) fn is_over_parts(&self, frame: &Frame<'a>, iter: &Expr, over: Value<'a>) -> bool {
+    pub(super) fn is_over_parts(&self, iter: &Expr, over: Value<'a>) -> bool {
         const PARTS: [&str; 18] = [
             "layer",
             "block",
@@ -136,7 +130,6 @@ impl<'a> Flow<'a> {
             "state_dict",
             "grads",
         ];
-        let _ = frame;
         if over.facts.any(Facts::MODULE.and(Facts::PARAMETERS).and(Facts::WEIGHTS)) {
             return true;
         }

@@ -4,8 +4,9 @@ use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 use super::arguments::{is_host, is_type};
-use super::frame::{Frame, Given};
+use super::frame::{Frame, Given, facts};
 use super::{Flow, OUTPUT, library};
+use crate::rule::Rule;
 use crate::value::{Facts, Value};
 
 /// Methods that put something into a container, and which of their arguments is put there.
@@ -32,7 +33,7 @@ impl<'a> Flow<'a> {
         given: &Given<'a>,
         (own, of): (Option<usize>, Value<'a>),
     ) -> Option<Value<'a>> {
-        let all = given.iter().fold(Facts::NONE, |all, (_, value)| all | value.facts);
+        let all = facts(given);
         if let Some(&(_, position)) = PUTS.iter().find(|(put, _)| *put == name) {
             // A method of this name may be another one: of a set, a queue, a dictionary it is known.
             let is_put = |value: &Value<'_>| match name {
@@ -68,21 +69,18 @@ impl<'a> Flow<'a> {
                 .get(full.as_str())
                 .and_then(|&class| self.outline.method(class, "forward"))
         {
-            let mut given = given.clone();
+            let mut given = given.to_vec();
             given.insert(0, (None, Value::default()));
             return Some(self.called_function(frame, forward, &given));
         }
         if name == "submit" || name == "apply_async" {
             if let Some((_, Value { function: Some(function), .. })) = given.first() {
-                return Some(self.called_function(frame, *function, &given[1..].to_vec()));
+                return Some(self.called_function(frame, *function, &given[1..]));
             }
             if let Some((_, callee)) = given.first().filter(|(_, callee)| callee.has(Facts::MODULE)) {
-                return Some(self.called_module(frame, call, *callee, &given[1..].to_vec()));
+                return Some(self.called_module(frame, call, *callee, &given[1..]));
             }
             return Some(Value::of(all.without(Facts::CONTAINER)));
-        }
-        if self.names.full(receiver).is_some_and(|full| full == "super()") {
-            return Some(Value::default());
         }
         if let Some(method) = of.class.and_then(|class| self.outline.method(class, name)) {
             let result = self.called_function(frame, method, given);
@@ -108,8 +106,7 @@ impl<'a> Flow<'a> {
                 "to" | "cuda" => self.moved(call, of.facts, name),
                 // A dictionary or list of tensors.
                 "keys" => Facts::NONE,
-                "items" | "values" | "pop" | "get" | "copy" => of.facts,
-                "state_dict" => of.facts,
+                "items" | "values" | "pop" | "get" | "copy" | "state_dict" => of.facts,
                 "requires_grad_" if call.arguments.is_empty() => of.facts | Facts::PARAMETERS,
                 _ => {
                     let made = library::method(name, of.facts, !call.arguments.is_empty());
@@ -220,7 +217,7 @@ impl<'a> Flow<'a> {
                 if let Some(class) = self.own_class(frame, &attribute.value)
                     && value.has(Facts::FROZEN)
                 {
-                    self.keep_attribute(Some(class), attribute.attr.as_str(), value);
+                    self.keep_attribute(class, attribute.attr.as_str(), value);
                 }
             }
             _ => {}
@@ -244,7 +241,7 @@ impl<'a> Flow<'a> {
                 .iter()
                 .any(|each| self.names.full(each).is_some_and(|full| is_type(&full)));
         if facts.has(Facts::DOUBLE) && !has_type {
-            self.report(crate::rule::Rule::Double, call.range(), "these numbers come from NumPy with 64 bits each: twice the memory, and slow on most GPUs. Make them float32: `.float()`".to_owned());
+            self.report(Rule::Double, call.range(), "these numbers come from NumPy with 64 bits each: twice the memory, and slow on most GPUs. Make them float32: `.float()`".to_owned());
         }
         let device =
             call.arguments.find_keyword("device").map(|each| &each.value).or(call.arguments.args.first());

@@ -18,6 +18,7 @@ mod sums;
 mod evaluation;
 mod caches;
 mod methods;
+mod library_calls;
 mod calls;
 mod expressions;
 mod loops;
@@ -61,13 +62,20 @@ pub(super) struct Summary<'a> {
     pub(super) locals: FxHashMap<&'a str, Value<'a>>,
 }
 
+impl Summary<'_> {
+    /// How it is called: where this changes, its callers' facts have to be followed again.
+    pub(super) fn calls(&self) -> [bool; 6] {
+        [self.called, self.gradients, self.repeats, self.steps, self.is_outside, self.by_init]
+    }
+}
+
 /// The reading of one file.
 pub(crate) struct Flow<'a> {
     pub(super) names: &'a Names<'a>,
     pub(super) outline: &'a Outline<'a>,
     pub(super) summaries: Vec<Summary<'a>>,
     /// The attributes of the classes' instances.
-    pub(super) attributes: FxHashMap<(Option<usize>, &'a str), Value<'a>>,
+    pub(super) attributes: FxHashMap<(usize, &'a str), Value<'a>>,
     /// Whether the file has to do with a GPU at all.
     pub(super) has_gpu: bool,
     /// Classes with an instance that is made once, and not in every round.
@@ -160,7 +168,7 @@ impl<'a> Flow<'a> {
     }
 
     /// A value is joined to what an attribute may be.
-    fn keep_attribute(&mut self, class: Option<usize>, name: &'a str, value: Value<'a>) {
+    fn keep_attribute(&mut self, class: usize, name: &'a str, value: Value<'a>) {
         let before = self.attributes.get(&(class, name)).copied().unwrap_or_default();
         let after = before.or(Value { home: None, ..value });
         if after != before {

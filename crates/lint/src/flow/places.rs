@@ -46,15 +46,14 @@ impl<'a> Flow<'a> {
     pub(super) fn is_emptied_here(&self, frame: &Frame<'a>, name: &'a str) -> bool {
         self.outline.emptied.contains(&Home::Outer(name)) && {
             // Somewhere in the file; here only a loop of this function counts.
-            let depth = frame.locals.get(name).map_or(0, |local| local.depth).min(frame.loops.len());
-            frame.loops[depth..].iter().any(|each| within::empties(each.body, name)) || frame.loops.is_empty()
+            frame.loops_since(name).iter().any(|each| within::empties(each.body, name))
+                || frame.loops.is_empty()
         }
     }
 
     /// Whether what the loop keeps reaches a backward pass of the same loop.
     pub(super) fn reaches_inside(&self, frame: &Frame<'a>, name: &str) -> bool {
-        let depth = frame.locals.get(name).map_or(0, |local| local.depth);
-        frame.loops.iter().skip(depth).any(|each| each.has_backward && reaches::reaches(each.body, name))
+        frame.loops_since(name).iter().any(|each| each.has_backward && reaches::reaches(each.body, name))
     }
 
     /// Whether this is inside a model's own code, whose results somebody may still train.

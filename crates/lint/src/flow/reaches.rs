@@ -5,30 +5,12 @@ use ruff_python_ast::{Expr, Stmt};
 use rustc_hash::FxHashSet;
 
 use crate::live;
-use crate::names::{mentions, root};
+use crate::names::{mention, root};
+use crate::patterns::{callee, calls};
 
 /// Whether statements call `backward()`, or take gradients otherwise.
 pub(super) fn has_backward(body: &[Stmt]) -> bool {
-    struct Search(bool);
-    impl<'a> Visitor<'a> for Search {
-        fn visit_body(&mut self, body: &'a [Stmt]) {
-            live::reached(body).iter().for_each(|stmt| self.visit_stmt(stmt));
-        }
-        fn visit_stmt(&mut self, stmt: &'a Stmt) {
-            match stmt {
-                Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
-                Stmt::If(found) => live::branches(found).bodies.iter().for_each(|body| self.visit_body(body)),
-                _ => walk_stmt(self, stmt),
-            }
-        }
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            self.0 |= expr.as_call_expr().is_some_and(|call| is_backward(&call.func));
-            walk_expr(self, expr);
-        }
-    }
-    let mut search = Search(false);
-    search.visit_body(body);
-    search.0
+    calls(body).into_iter().any(|call| is_backward(&call.func))
 }
 
 /// Whether a function that is called runs a backward pass.
@@ -142,15 +124,7 @@ impl<'a> Visitor<'a> for Search<'a> {
                 let uses = |expr: &Expr| {
                     expr.as_name_expr().is_some_and(|name| self.holders.contains(name.id.as_str()))
                 };
-                struct Uses<'s>(&'s dyn Fn(&Expr) -> bool, bool);
-                impl<'b> Visitor<'b> for Uses<'_> {
-                    fn visit_expr(&mut self, expr: &'b Expr) {
-                        self.1 |= mentions(expr, self.0);
-                    }
-                }
-                let mut search = Uses(&uses, false);
-                search.visit_body(&def.body);
-                self.found |= search.1 && has_backward(&def.body);
+                self.found |= mention(&def.body, &uses) && has_backward(&def.body);
                 return;
             }
             Stmt::ClassDef(_) => return,
@@ -189,11 +163,7 @@ impl<'a> Visitor<'a> for Search<'a> {
                     let of = call.func.as_attribute_expr().is_some_and(|method| self.carries(&method.value));
                     self.found |= of || given;
                 } else if given {
-                    let name = match &*call.func {
-                        Expr::Attribute(method) => method.attr.as_str(),
-                        Expr::Name(name) => name.id.as_str(),
-                        _ => "",
-                    };
+                    let name = callee(call);
                     // What such a function does with it is not read here.
                     self.found |= ["update", "learn", "backward", "optimize", "train_on", "step"]
                         .iter()

@@ -77,7 +77,7 @@ impl<'a> Flow<'a> {
             }
             Stmt::For(found) => {
                 let over = self.value(frame, &found.iter);
-                let over_parts = self.is_over_parts(frame, &found.iter, over);
+                let over_parts = self.is_over_parts(&found.iter, over);
                 // A function that yields trains between its rounds.
                 let by_iter =
                     found.iter.as_call_expr().is_some_and(|call| self.trains_when_called(&call.func));
@@ -135,7 +135,6 @@ impl<'a> Flow<'a> {
                 for ExceptHandler::ExceptHandler(handler) in &found.handlers {
                     let mut way = before.clone();
                     way.locals.clone_from(&frame.locals);
-                    way.handles = true;
                     if let Some(name) = &handler.name {
                         let is_memory = handler.type_.as_deref().is_some_and(|kind| {
                             mentions(kind, &|each| {
@@ -147,7 +146,6 @@ impl<'a> Flow<'a> {
                         way.set(name.as_str(), Value::of(Facts::ERROR | tensors));
                     }
                     self.body(&mut way, &handler.body);
-                    way.handles = before.handles;
                     met.meet(way);
                 }
                 *frame = met;
@@ -243,7 +241,7 @@ impl<'a> Flow<'a> {
                 let own = self.own_class(frame, &attribute.value);
                 let of = if own.is_some() { Value::default() } else { self.value(frame, &attribute.value) };
                 if let Some(class) = own.or(of.class) {
-                    self.keep_attribute(Some(class), attribute.attr.as_str(), value);
+                    self.keep_attribute(class, attribute.attr.as_str(), value);
                 }
                 // What is taken off an object is no longer held by it.
                 if let Expr::Name(name) = &*attribute.value

@@ -63,46 +63,24 @@ impl<'a> Flow<'a> {
         };
         let spent = frame.loops.iter().any(|each| each.has_backward && !each.over_parts);
         let is_kept = match target {
-            Expr::Name(name) => match frame.locals.get(name.id.as_str()) {
-                Some(local) => {
-                    let inner = &frame.loops[local.depth.min(frame.loops.len())..];
-                    let has_backward = inner.iter().any(|each| each.has_backward);
-                    let body = self.outline.functions[frame.function].body;
-                    !inner.is_empty()
-                        && !inner.iter().all(|each| each.over_parts)
-                        && if has_backward {
-                            !self.reaches_inside(frame, name.id.as_str())
-                        } else {
-                            !reaches::reaches(body, name.id.as_str())
-                        }
-                }
-                None => frame.is_repeated() && spent,
-            },
             Expr::Attribute(attribute) => {
                 frame.is_repeated()
                     && !self.outline.emptied.contains(&Home::Attribute(attribute.attr.as_str()))
                     && (spent || self.summaries[frame.function].called)
             }
-            Expr::Subscript(subscript) => {
-                let root = root(&subscript.value);
-                let local = root.and_then(|name| frame.locals.get(name));
-                let body = self.outline.functions[frame.function].body;
-                match local {
-                    Some(local) => {
-                        let inner = &frame.loops[local.depth.min(frame.loops.len())..];
-                        !inner.is_empty()
-                            && root.is_some_and(|name| {
-                                if inner.iter().any(|each| each.has_backward) {
-                                    !self.reaches_inside(frame, name)
-                                } else {
-                                    !reaches::reaches(body, name)
-                                }
-                            })
+            _ if frame.locals.contains_key(name) => {
+                let inner = frame.loops_since(name);
+                let is_over_parts = target.is_name_expr() && inner.iter().all(|each| each.over_parts);
+                let reaches = || {
+                    if inner.iter().any(|each| each.has_backward) {
+                        self.reaches_inside(frame, name)
+                    } else {
+                        reaches::reaches(self.outline.functions[frame.function].body, name)
                     }
-                    None => frame.is_repeated() && spent,
-                }
+                };
+                !inner.is_empty() && !is_over_parts && !reaches()
             }
-            _ => false,
+            _ => frame.is_repeated() && spent,
         };
         if is_kept {
             let fix = self.as_number(added, value);
@@ -178,8 +156,10 @@ impl<'a> Flow<'a> {
             }
             Expr::Name(name) => {
                 let id = name.id.as_str();
-                let Some(local) = frame.locals.get(id).copied() else { return };
-                let inner = &frame.loops[local.depth.min(frame.loops.len())..];
+                if !frame.locals.contains_key(id) {
+                    return;
+                }
+                let inner = frame.loops_since(id);
                 if inner.is_empty() || inner.iter().all(|each| each.over_parts) || !value.has(Facts::GRAPH) {
                     return;
                 }

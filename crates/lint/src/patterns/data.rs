@@ -6,7 +6,7 @@ use ruff_text_size::Ranged;
 
 use super::{Here, callee, calls};
 use crate::live;
-use crate::names::last;
+use crate::names::{last, mention, root};
 use crate::rule::Rule;
 
 /// `TensorDataset(x.to("cuda"), …)`.
@@ -72,22 +72,13 @@ fn is_named_like_data(name: &str) -> bool {
 
 /// Whether statements take a batch out of a tensor: `data[rows]`, and not a fixed part.
 fn picks(body: &[Stmt], name: &str) -> bool {
-    struct Search<'s>(&'s str, bool);
-    impl<'a> Visitor<'a> for Search<'_> {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if let Expr::Subscript(found) = expr
-                && found.value.as_name_expr().is_some_and(|each| each.id.as_str() == self.0)
+    mention(body, &|each| {
+        each.as_subscript_expr().is_some_and(|found| {
+            found.value.as_name_expr().is_some_and(|each| each.id.as_str() == name)
                 && !found.slice.is_number_literal_expr()
                 && !found.slice.is_tuple_expr()
-            {
-                self.1 = true;
-            }
-            ruff_python_ast::visitor::walk_expr(self, expr);
-        }
-    }
-    let mut search = Search(name, false);
-    search.visit_body(body);
-    search.1
+        })
+    })
 }
 
 /// Whether an expression moves a tensor to a GPU.
@@ -168,8 +159,7 @@ impl<'a> Visitor<'a> for Stores {
                             || (callee(call) == "sorted"
                                 && call.arguments.args.first().is_some_and(Expr::is_call_expr))
                             || (callee(call) == "load"
-                                && crate::names::root(&call.func)
-                                    .is_some_and(|root| root == "json" || root == "pickle"))
+                                && root(&call.func).is_some_and(|root| root == "json" || root == "pickle"))
                     }
                     _ => false,
                 };

@@ -12,7 +12,7 @@ mod retry;
 mod small;
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Expr, ModModule, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{ExceptHandler, Expr, ExprCall, ModModule, Stmt, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::TextRange;
 
 use crate::finding::{Finding, Fix};
@@ -50,6 +50,16 @@ impl<'a> Here<'a, '_> {
         fix: Option<Fix>,
     ) {
         self.found.push(Finding { rule, range, message: message.into(), fix });
+    }
+
+    fn visit_loop(&mut self, head: &'a Expr, body: &'a [Stmt], orelse: &'a [Stmt]) {
+        self.visit_expr(head);
+        self.loops.push(body);
+        backward::in_loop(self, body);
+        keras::in_loop(self, body);
+        self.visit_body(body);
+        self.loops.pop();
+        self.visit_body(orelse);
     }
 
     /// The statements of the function around, or of the file.
@@ -118,28 +128,12 @@ impl<'a> Visitor<'a> for Here<'a, '_> {
                 branches.tests.iter().for_each(|test| self.visit_expr(test));
                 branches.bodies.iter().for_each(|body| self.visit_body(body));
             }
-            Stmt::For(found) => {
-                self.visit_expr(&found.iter);
-                self.loops.push(&found.body);
-                backward::in_loop(self, &found.body);
-                keras::in_loop(self, &found.body);
-                self.visit_body(&found.body);
-                self.loops.pop();
-                self.visit_body(&found.orelse);
-            }
-            Stmt::While(found) => {
-                self.visit_expr(&found.test);
-                self.loops.push(&found.body);
-                backward::in_loop(self, &found.body);
-                keras::in_loop(self, &found.body);
-                self.visit_body(&found.body);
-                self.loops.pop();
-                self.visit_body(&found.orelse);
-            }
+            Stmt::For(found) => self.visit_loop(&found.iter, &found.body, &found.orelse),
+            Stmt::While(found) => self.visit_loop(&found.test, &found.body, &found.orelse),
             Stmt::Try(found) => {
                 retry::in_try(self, found);
                 self.visit_body(&found.body);
-                for ruff_python_ast::ExceptHandler::ExceptHandler(handler) in &found.handlers {
+                for ExceptHandler::ExceptHandler(handler) in &found.handlers {
                     let outer = std::mem::replace(&mut self.in_handler, true);
                     self.visit_body(&handler.body);
                     self.in_handler = outer;
@@ -173,9 +167,9 @@ impl<'a> Visitor<'a> for Here<'a, '_> {
 }
 
 /// Every call of some statements that may run, with those of functions inside them left out.
-pub(crate) fn calls(body: &[Stmt]) -> Vec<&ruff_python_ast::ExprCall> {
+pub(crate) fn calls(body: &[Stmt]) -> Vec<&ExprCall> {
     #[derive(Default)]
-    struct Calls<'a>(Vec<&'a ruff_python_ast::ExprCall>);
+    struct Calls<'a>(Vec<&'a ExprCall>);
     impl<'a> Visitor<'a> for Calls<'a> {
         fn visit_body(&mut self, body: &'a [Stmt]) {
             live::reached(body).iter().for_each(|stmt| self.visit_stmt(stmt));
@@ -210,7 +204,7 @@ pub(crate) fn calls(body: &[Stmt]) -> Vec<&ruff_python_ast::ExprCall> {
 }
 
 /// The name of what is called: `c` of `a.b.c()`.
-pub(crate) fn callee(call: &ruff_python_ast::ExprCall) -> &str {
+pub(crate) fn callee(call: &ExprCall) -> &str {
     match &*call.func {
         Expr::Attribute(attribute) => attribute.attr.as_str(),
         Expr::Name(name) => name.id.as_str(),

@@ -4,7 +4,7 @@ use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtTry};
 use ruff_text_size::Ranged;
 
 use super::{Here, callee, calls};
-use crate::names::mentions;
+use crate::names::{mention, mentions};
 use crate::rule::Rule;
 
 /// The handler of an out-of-memory calls what failed, or the function that it is in.
@@ -102,21 +102,8 @@ fn is_memory(kind: Option<&Expr>, body: &[Stmt]) -> bool {
             _ => false,
         })
     });
-    named || asks_for_memory(body)
-}
-
-fn asks_for_memory(body: &[Stmt]) -> bool {
-    use ruff_python_ast::visitor::{Visitor, walk_expr};
-    struct Search(bool);
-    impl<'a> Visitor<'a> for Search {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if let Expr::StringLiteral(text) = expr {
-                self.0 |= text.value.to_str().contains("out of memory");
-            }
-            walk_expr(self, expr);
-        }
-    }
-    let mut search = Search(false);
-    search.visit_body(body);
-    search.0
+    named
+        || mention(body, &|each| {
+            each.as_string_literal_expr().is_some_and(|text| text.value.to_str().contains("out of memory"))
+        })
 }

@@ -6,7 +6,7 @@ use ruff_text_size::{Ranged, TextRange};
 use super::{Here, callee, calls};
 use crate::finding::Fix;
 use crate::live;
-use crate::names::root;
+use crate::names::{mention, root};
 use crate::rule::Rule;
 
 pub(super) fn call<'a>(here: &mut Here<'a, '_>, call: &'a ExprCall) {
@@ -81,13 +81,16 @@ fn logits<'a>(here: &mut Here<'a, '_>, call: &'a ExprCall) {
     // A part of them at a time is the cure.
     let in_part = here.functions.iter().any(|function| function.name.as_str().contains("chunk"))
         || !here.loops.is_empty() && is_head;
-    let has_loss = calls(here.body())
-        .into_iter()
+    if !is_logits || in_part {
+        return;
+    }
+    let around = calls(here.body());
+    let has_loss = around
+        .iter()
         .any(|call| matches!(callee(call), "cross_entropy" | "CrossEntropyLoss" | "nll_loss" | "loss_fct"));
-    let is_given = calls(here.body())
-        .into_iter()
-        .any(|around| around.arguments.args.iter().any(|each| each.range() == call.range()));
-    if is_logits && !is_given && has_loss && !in_part && !is_in_lambda(here, call) {
+    let is_given =
+        around.iter().any(|each| each.arguments.args.iter().any(|each| each.range() == call.range()));
+    if has_loss && !is_given && !is_in_lambda(here, call) {
         here.report(
             Rule::LogitsInFloat,
             call.range(),
@@ -98,19 +101,7 @@ fn logits<'a>(here: &mut Here<'a, '_>, call: &'a ExprCall) {
 
 /// Whether a place is inside a lambda: it is called for parts.
 fn is_in_lambda(here: &Here<'_, '_>, call: &ExprCall) -> bool {
-    use ruff_python_ast::visitor::{Visitor, walk_expr};
-    struct Search(TextRange, bool);
-    impl<'a> Visitor<'a> for Search {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if let Expr::Lambda(lambda) = expr {
-                self.1 |= lambda.range().contains_range(self.0);
-            }
-            walk_expr(self, expr);
-        }
-    }
-    let mut search = Search(call.range(), false);
-    search.visit_body(here.body());
-    search.1
+    mention(here.body(), &|each| each.is_lambda_expr() && each.range().contains_range(call.range()))
 }
 
 /// A copy of what is a copy already.

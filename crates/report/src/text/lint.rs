@@ -2,7 +2,7 @@
 
 use oomph_lint::{Diagnostic, FileResult, Rule};
 
-use super::report::{Align, Colour, Report, row};
+use super::report::{Align, Colour, Report, row, wrapped};
 
 /// Every finding with its line, and how many there are.
 pub fn render(files: &[FileResult], colour: Colour) -> String {
@@ -30,27 +30,12 @@ fn one(path: &str, found: &Diagnostic, colour: Colour) -> String {
     let shown = found.source.chars().count();
     let end = if found.end_line == found.line { found.end_column.saturating_sub(1) } else { shown };
     let marks = "^".repeat(end.saturating_sub(before).max(1));
-    let message = wrapped(&found.message, 76);
+    let message = wrapped(&found.message, 76).join("\n  ");
     format!(
-        "{place}: {} {name}\n{margin} |\n{number} | {source}\n{margin} | {}{marks}\n{message}\n\n",
+        "{place}: {} {name}\n{margin} |\n{number} | {source}\n{margin} | {}{marks}\n  {message}\n\n",
         found.rule.id(),
         " ".repeat(before),
     )
-}
-
-/// Lines of at most so many columns, set in by two.
-fn wrapped(text: &str, width: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn summary(files: &[FileResult]) -> String {
