@@ -19,12 +19,10 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
 use crate::proc;
-use crate::sentinel::Sentinel;
+use crate::sentinel::{FATAL, Sentinel};
 
 /// What is passed on.
 const PASSED_ON: &[i32] = &[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP];
-/// Of these, what ends a process that has no use of its own for it.
-const FATAL: &[i32] = &[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2];
 /// What ends us once the child is gone.
 const ENDING: &[i32] = &[SIGTERM, SIGHUP, SIGINT, SIGQUIT];
 
@@ -108,13 +106,13 @@ impl Signals {
 
     /// Starts the child and waits for its end.
     pub fn run(&mut self, command: &mut Command) -> io::Result<Outcome> {
-        // It has to be there before the child: what the group is sent from then on has reached both.
+        // It has to be there before the child: what the group is sent later has reached both.
         let heard = self.source.take().map(|source| (source, Sentinel::start()));
-        let heard = heard.map(|(source, sentinel)| (source, sentinel.anew_if_ended()));
         let mut child = command.spawn()?;
         let pid = Pid::from_child(&child);
         *locked(&self.receiver) = Receiver::Child(pid);
         if let Some((mut source, mut sentinel)) = heard {
+            sentinel.child_has_begun();
             let receiver = Arc::clone(&self.receiver);
             let was_asked_to_end = Arc::clone(&self.was_asked_to_end);
             thread::spawn(move || {
