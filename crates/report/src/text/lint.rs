@@ -2,6 +2,7 @@
 
 use oomph_lint::{Diagnostic, FileResult, Rule};
 
+use super::proof;
 use super::report::{Align, Colour, Report, row};
 
 /// Every finding with its line, and how many there are.
@@ -15,6 +16,9 @@ pub fn render(files: &[FileResult], colour: Colour) -> String {
                 text.push_str(&format!("{path}:{}: {}\n\n", error.line, colour.printable(&error.message)));
             }
         }
+    }
+    for paragraph in proof::summary(files) {
+        text.push_str(&format!("{}\n\n", wrapped(&colour.printable(&paragraph), 78, "")));
     }
     text + &summary(files)
 }
@@ -30,16 +34,23 @@ fn one(path: &str, found: &Diagnostic, colour: Colour) -> String {
     let shown = found.source.chars().count();
     let end = if found.end_line == found.line { found.end_column.saturating_sub(1) } else { shown };
     let marks = "^".repeat(end.saturating_sub(before).max(1));
-    let message = wrapped(&found.message, 76);
+    let message = wrapped(&found.message, 76, "  ");
+    let proof = found.proof.as_ref().map(proof::lines).unwrap_or_default().into_iter();
+    let proof: String = proof.map(|line| format!("\n{}", below(&colour.printable(&line)))).collect();
     format!(
-        "{place}: {} {name}\n{margin} |\n{number} | {source}\n{margin} | {}{marks}\n{message}\n\n",
+        "{place}: {} {name}\n{margin} |\n{number} | {source}\n{margin} | {}{marks}\n{message}{proof}\n\n",
         found.rule.id(),
         " ".repeat(before),
     )
 }
 
-/// Lines of at most so many columns, set in by two.
-fn wrapped(text: &str, width: usize) -> String {
+/// A line of a proof: code as it is, words in lines of 80 columns.
+fn below(line: &str) -> String {
+    if line.starts_with(' ') { format!("  {line}") } else { wrapped(line, 76, "  ") }
+}
+
+/// Lines of at most so many columns, each after some space.
+fn wrapped(text: &str, width: usize, space: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
@@ -50,7 +61,7 @@ fn wrapped(text: &str, width: usize) -> String {
             _ => lines.push(word.to_owned()),
         }
     }
-    lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+    lines.iter().map(|line| format!("{space}{line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn summary(files: &[FileResult]) -> String {
