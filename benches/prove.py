@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -31,8 +32,9 @@ import warm  # noqa: E402
 LONGEST = 1800
 
 
-def findings(oomph: str, python: str, script: pathlib.Path, limit: str) -> dict[str, Any]:
+def findings(oomph: str, python: str, phantom: str, script: pathlib.Path, limit: str) -> dict[str, Any]:
     """What `--prove --json` says of a script."""
+    environment = {**os.environ, "OOMPH_PHANTOM_LIB": phantom}
     seen = subprocess.run([oomph, "lint", script.name, "--json"], cwd=script.parent, capture_output=True, text=True)
     found = json.loads(seen.stdout)["findings"]
     if not found:
@@ -40,7 +42,10 @@ def findings(oomph: str, python: str, script: pathlib.Path, limit: str) -> dict[
     retries = any(each["rule"] == "OOL005" for each in found)
     command = [oomph, "lint", "--prove", "--json", "--python", python, "--timeout", "300"]
     command += ["--limit", limit] if retries else []
-    done = subprocess.run([*command, script.name], cwd=script.parent, capture_output=True, text=True, timeout=LONGEST)
+    command.append(script.name)
+    done = subprocess.run(
+        command, cwd=script.parent, env=environment, capture_output=True, text=True, timeout=LONGEST
+    )
     if done.returncode != 1:
         sys.exit(f"prove.py: {script.name}: exit code {done.returncode}: {done.stderr.strip()}")
     document: dict[str, Any] = json.loads(done.stdout)
@@ -48,7 +53,9 @@ def findings(oomph: str, python: str, script: pathlib.Path, limit: str) -> dict[
 
 
 def size(number: int) -> str:
-    return "0" if number == 0 else f"{number / 2**20:,.1f} MiB"
+    if number == 0:
+        return "0"
+    return f"{number / 2**20:,.1f} MiB" if number >= 1 << 20 else f"{number / 2**10:,.1f} KiB"
 
 
 def said(proof: dict[str, Any]) -> str:
@@ -76,7 +83,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, warm.python(python, phantom) as stand_in:
         sources.write(pathlib.Path(folder))
         for label in labels:
-            document = findings(oomph, stand_in, pathlib.Path(folder, "broken", label["file"]), label["limit"])
+            script = pathlib.Path(folder, "broken", label["file"])
+            document = findings(oomph, stand_in, phantom, script, label["limit"])
             for each in document["findings"]:
                 proof = each["proof"] or document["proof"]
                 rows.append({"file": label["file"], "rule": each["rule"], "line": each["line"], "proof": proof})

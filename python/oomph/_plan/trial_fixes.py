@@ -57,14 +57,47 @@ def detached(value: Any) -> Any:
 
 
 def on_host(value: Any) -> Any:
-    """The value, with every tensor in it moved to the host, without its graph; of models and optimizers what they save."""
+    """The value, with every tensor in it on the host, without its graph; of models a copy there, of optimizers what they
+    save."""
 
     def change(part: Any) -> Any:
         import torch
 
-        return part.detach().cpu() if isinstance(part, torch.Tensor) else _each(dict(part.state_dict()), change)
+        if isinstance(part, torch.Tensor):
+            return part.detach().cpu()
+        if isinstance(part, torch.nn.Module):
+            return _model_on_host(part)
+        return _each(dict(part.state_dict()), change)
 
     return _each(value, change)
+
+
+def _model_on_host(model: Any) -> Any:
+    import torch
+
+    moved: dict[int, Any] = {id(each): each.detach().cpu() for each in model.buffers()}
+    for each in model.parameters():
+        moved[id(each)] = torch.nn.Parameter(each.detach().cpu(), requires_grad=each.requires_grad)
+    # What is in the table is not copied, so no second copy is ever on the GPU.
+    return copy.deepcopy(model, moved)
+
+
+def without_graph(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, called with gradients off."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        import torch
+
+        with torch.no_grad():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def gone_through(loss: Any) -> Any:
+    """The loss after its backward pass, as a number that has a gradient: a second pass through it does nothing more."""
+    loss.backward()
+    return loss.detach().requires_grad_()
 
 
 def newest(handle: Any) -> Any:
@@ -83,4 +116,4 @@ def forever(batches: Iterable[Any]) -> Iterator[Any]:
         yield from batches
 
 
-ALL: tuple[Callable[..., Any], ...] = (detached, on_host, newest, forever)
+ALL: tuple[Callable[..., Any], ...] = (detached, on_host, without_graph, gone_through, newest, forever)

@@ -79,7 +79,8 @@ pub fn prove(request: &Request<'_>, file: &mut FileResult, say: &dyn Fn(&str)) -
         "and {} with changes",
         if runs.len() == 1 { "once".to_owned() } else { format!("{} times", runs.len()) }
     ));
-    let mut trials = in_pairs(&copies, &runs).with_context(started)?.into_iter();
+    let trials = in_pairs(&copies, &runs).with_context(started)?;
+    let mut trials = trials.iter();
     for (each, change) in found.iter_mut().zip(&changes) {
         each.proof = Some(match change {
             Ok(change) => judged(&before, trials.next(), &change.diff, change.is_fix),
@@ -109,9 +110,9 @@ fn in_pairs(copies: &Copies, runs: &[(String, String)]) -> io::Result<Vec<Trial>
     Ok(trials)
 }
 
-fn judged(before: &Seen, trial: Option<Trial>, diff: &[String], is_fix: bool) -> Proof {
+fn judged(before: &Seen, trial: Option<&Trial>, diff: &[String], is_fix: bool) -> Proof {
     let proof = Proof { diff: diff.to_vec(), is_fix, ..Proof::default() };
-    match trial.as_ref().map_or_else(|| Err("it was not run".to_owned()), Seen::of) {
+    match trial.map_or_else(|| Err("it was not run".to_owned()), Seen::of) {
         Ok(after) => {
             let (had, has, why_not) = compared(before, &after);
             Proof { before: Some(had), after: Some(has), why_not, ..proof }

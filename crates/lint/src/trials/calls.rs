@@ -26,6 +26,21 @@ pub(super) fn under_no_grad(spot: &Spot<'_>) -> Edits {
     Ok(vec![before(line.start(), "with torch.no_grad(): ")])
 }
 
+/// The call alone under `torch.no_grad()`: what else the line computes may need its graph.
+pub(super) fn asked_without_graph(spot: &Spot<'_>) -> Edits {
+    let call = at(spot)?;
+    let value = match spot.line() {
+        Some(Stmt::Expr(found)) => Some(&*found.value),
+        Some(Stmt::Assign(found)) => Some(&*found.value),
+        Some(Stmt::Return(found)) => found.value.as_deref(),
+        _ => None,
+    };
+    if value.is_some_and(|value| value.range() == call.range()) {
+        return under_no_grad(spot);
+    }
+    Ok(wrapped(&call.func, "without_graph"))
+}
+
 /// `x.float()` as `x`.
 pub(super) fn left_out(spot: &Spot<'_>) -> Edits {
     without_method(at(spot)?).map(|edit| vec![edit]).ok_or(NO_CHANGE)

@@ -60,7 +60,7 @@ pub(super) fn applied(source: &str, edits: &[Edit]) -> String {
     text
 }
 
-/// The lines that the edits change, `-` as they were and `+` as they are then, each without the space it begins with.
+/// The lines that the edits change, `-` as they were and `+` as they are then, without the space that all begin with.
 pub(super) fn shown(source: &str, edits: &[Edit]) -> Vec<String> {
     let lines = Lines::of(source);
     let mut spans: Vec<(usize, usize)> = edits
@@ -87,16 +87,14 @@ pub(super) fn shown(source: &str, edits: &[Edit]) -> Vec<String> {
             })
             .collect();
         let old = &source[start..end];
-        let indent = old.len() - old.trim_start().len();
+        let new = applied(old, &within);
+        let space = |line: &str| line.len() - line.trim_start().len();
+        let indent = old.lines().chain(new.lines()).map(space).min().unwrap_or_default();
         let listed = |mark: &str, text: &str| -> Vec<String> {
-            let cut = |line: &str| {
-                let space = line.len() - line.trim_start().len();
-                format!("{mark} {}", line[space.min(indent)..].trim_end())
-            };
-            text.lines().map(cut).collect()
+            text.lines().map(|line| format!("{mark} {}", line[indent..].trim_end())).collect()
         };
         shown.extend(listed("-", old));
-        shown.extend(listed("+", &applied(old, &within)));
+        shown.extend(listed("+", &new));
     }
     shown
 }

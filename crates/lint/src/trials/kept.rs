@@ -2,7 +2,6 @@
 
 use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{Expr, ExprName, Stmt};
-use ruff_text_size::Ranged;
 
 use super::edits::{Edit, wrapped};
 use super::spot::{NO_CHANGE, Spot};
@@ -52,16 +51,4 @@ pub(super) fn as_text(spot: &Spot<'_>) -> Result<Vec<Edit>, &'static str> {
     let mut search = Search { name: name.as_str(), found: Vec::new() };
     search.visit_expr(value(spot).ok_or(NO_CHANGE)?);
     if search.found.is_empty() { Err(NO_CHANGE) } else { Ok(search.found) }
-}
-
-/// A loss that waits for the others is gone through at once, and waits without its graph.
-pub(super) fn backward_now(spot: &Spot<'_>) -> Result<Vec<Edit>, &'static str> {
-    let (line, loss) = spot.line().zip(value(spot)).ok_or(NO_CHANGE)?;
-    let mut edits = vec![super::edits::before(line.start(), format!("({}).backward(); ", spot.text(loss)))];
-    // The backward pass at the end finds something that has a gradient.
-    edits.extend([
-        super::edits::before(loss.start(), "("),
-        super::edits::before(loss.end(), ").detach().requires_grad_()"),
-    ]);
-    Ok(edits)
 }

@@ -15,7 +15,8 @@ const OTHER_WAY: &str = "the fix is another way to compute it, which is yours to
 pub(super) fn edits(rule: Rule, spot: &Spot<'_>) -> Result<Vec<Edit>, &'static str> {
     match rule {
         Rule::GraphKept => kept::through(spot, "detached"),
-        Rule::Evaluation | Rule::SecondModel => calls::under_no_grad(spot),
+        Rule::Evaluation => calls::under_no_grad(spot),
+        Rule::SecondModel => calls::asked_without_graph(spot),
         Rule::OutputsOnGpu if is_joined(spot) => Err("how much of it to keep is yours to say"),
         Rule::OutputsOnGpu | Rule::ModelsKept => kept::through(spot, "on_host"),
         Rule::Hooks if calls::at(spot).is_ok_and(|call| callee(call).starts_with("register_")) => {
@@ -36,7 +37,7 @@ pub(super) fn edits(rule: Rule, spot: &Spot<'_>) -> Result<Vec<Edit>, &'static s
         Rule::Double => calls::in_float32(spot),
         Rule::CollectorOff => calls::collector_on(spot),
         Rule::Metric => calls::keyword(spot, "thresholds", "200"),
-        Rule::LossesFirst => kept::backward_now(spot),
+        Rule::LossesFirst => kept::through(spot, "gone_through"),
         Rule::ZeroedGradients => calls::keyword(spot, "set_to_none", "True"),
         Rule::EmptyCache => Err("it costs time, and no memory"),
         Rule::ListsInWorkers | Rule::Pinned => Err(HOST),

@@ -4,9 +4,11 @@ use oomph_lint::{FileResult, Measured, Proof};
 use oomph_trace::Bytes;
 
 /// Words that changed copies have and people do not, and what each does.
-const WORDS: [(&str, &str); 4] = [
+const WORDS: [(&str, &str); 6] = [
     ("detached", "takes tensors out of their graph"),
     ("on_host", "moves tensors to the host's memory"),
+    ("without_graph", "calls a model under no_grad()"),
+    ("gone_through", "runs the backward pass of a loss at once"),
     ("newest", "removes the hook that the line set before"),
     ("forever", "gives the batches again and again, and keeps none"),
 ];
