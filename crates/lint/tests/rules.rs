@@ -324,7 +324,8 @@ fn every_rule_has_a_change_to_measure_or_says_why_not() {
         OOL029
           - losses.append(F.mse_loss(model(x), y))
           + losses.append(gone_through(F.mse_loss(model(x), y)))
-    "#]].assert_eq(&shown);
+    "#]]
+    .assert_eq(&shown);
 }
 
 #[test]

@@ -3,10 +3,9 @@
 use oomph_engine::recording::Recording;
 use oomph_trace::{Bytes, EventIdx};
 
-use super::{Ledger, growth, iterations as found_iterations, sums};
+use super::{Ledger, iterations as found_iterations, sums};
 use crate::iterations::FEWEST;
 use crate::phases::Phases;
-use crate::place::Places;
 
 /// What tells one step from the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub struct Kept {
     pub steps: usize,
     /// Bytes a step, once it has settled: of what is in use at the start of a step and was made before the last one.
     pub per_step: Bytes,
-    /// Whether that is steady and large enough to be called growth.
+    /// Whether it rises steadily, by however little.
     pub grows: bool,
 }
 
@@ -58,11 +57,35 @@ fn over(recording: &Recording, beat: Beat, starts: &[EventIdx]) -> Kept {
     }
     let there = sums(&ledger.changes[..starts.len()]);
     let total = there[last].saturating_sub(there[settled]);
-    let grown = growth(&there[settled..], &[], &Places::new(recording), recording.peaks.requested.bytes);
     Kept {
         beat,
         steps: starts.len(),
         per_step: Bytes(total.0 / (last - settled).max(1) as u64),
-        grows: grown.is_some(),
+        grows: rises(&there[settled..]),
+    }
+}
+
+/// Hardly ever falls, and ends above all that it was at first.
+fn rises(there: &[Bytes]) -> bool {
+    let falls = there.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    let third = there.len().div_ceil(3);
+    let (early, late) = (there[..third].iter().max(), there[there.len() - third..].iter().min());
+    falls * 5 < there.len() && late > early
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rises;
+    use oomph_trace::Bytes;
+
+    #[test]
+    fn what_rises_ends_above_its_beginning_and_hardly_falls() {
+        let of = |sizes: &[u64]| rises(&sizes.iter().map(|size| Bytes(*size)).collect::<Vec<_>>());
+        assert!(of(&[1, 2, 3, 4, 5, 6]));
+        assert!(of(&[0, 512]));
+        assert!(of(&[5, 6, 7, 7, 6, 9, 10, 11, 12]));
+        assert!(!of(&[5, 5, 5, 5]));
+        assert!(!of(&[5, 9, 5, 9, 5, 9]));
+        assert!(!of(&[9, 6, 5]));
     }
 }

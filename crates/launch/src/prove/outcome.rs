@@ -55,7 +55,10 @@ impl Seen {
 pub(super) fn compared(before: &Seen, after: &Seen) -> (Measured, Measured, Option<String>) {
     let pairs = || before.kept.iter().filter_map(|kept| Some((kept, after.keeps(kept.beat, kept.steps)?)));
     let lowers = |had: Bytes, has: Bytes| has + Bytes(had.0.div_ceil(WORTH)) <= had && had > has;
-    let growing = pairs().find(|(kept, has)| kept.grows && lowers(kept.per_step, *has));
+    // Of several kinds of step, the one that shows most.
+    let growing = pairs()
+        .filter(|(kept, has)| kept.grows && lowers(kept.per_step, *has))
+        .max_by_key(|(kept, has)| kept.per_step.saturating_sub(*has));
     let had = before.measured(growing.map(|(kept, _)| kept.per_step));
     let has = after.measured(growing.map(|(_, has)| has));
     let is_proved = (before.runs_out && !after.runs_out)
@@ -66,7 +69,7 @@ pub(super) fn compared(before: &Seen, after: &Seen) -> (Measured, Measured, Opti
             "the time was over before the script was: give it less to do, after `--`, or more with --timeout"
                 .to_owned()
         } else {
-            format!("the script needs {} with the change and {} without", after.needs, before.needs)
+            format!("no less is needed: {} as it is, {} then", before.needs, after.needs)
         }
     });
     (had, has, why)
@@ -86,11 +89,11 @@ mod tests {
         let why = |before: &Seen, after: &Seen| compared(before, after).2;
         assert_eq!(why(&seen(8, true, 300), &seen(0, false, 300)), None);
         assert_eq!(why(&seen(0, false, 300), &seen(0, false, 200)), None);
-        let same = "the script needs 300.00 MiB with the change and 300.00 MiB without";
+        let same = "no less is needed: 300.00 MiB as it is, 300.00 MiB then";
         assert_eq!(why(&seen(8, true, 300), &seen(8, true, 300)).as_deref(), Some(same));
         assert_eq!(
             why(&seen(0, false, 300), &seen(0, false, 299)).as_deref(),
-            Some("the script needs 299.00 MiB with the change and 300.00 MiB without")
+            Some("no less is needed: 300.00 MiB as it is, 299.00 MiB then")
         );
     }
 
