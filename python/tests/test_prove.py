@@ -20,7 +20,7 @@ from torch import nn
 model = nn.Linear(1024, 1024).to("cuda")
 optimizer = torch.optim.SGD(model.parameters())
 kept = []
-for step in range(8):
+for step in range(12):
     x = torch.randn(256, 1024, device="cuda")
     out = model(x)
     out.sum().backward()
@@ -57,12 +57,12 @@ def test_the_guide_shows_what_is_measured(oomph_bin: str, warm_python: str, tmp_
 def test_a_leak_is_measured_in_bytes_a_step(oomph_bin: str, warm_python: str, tmp_path: pathlib.Path) -> None:
     script = SCRIPT + "    kept.append(out.detach())\n"
     (proof,) = proofs(prove(oomph_bin, warm_python, tmp_path, script, "--json", "train.py"))
-    # 256 rows of 1024 numbers of 4 bytes; the peak has all eight of them, or the last one alone.
+    # 256 rows of 1024 numbers of 4 bytes; the peak has all twelve of them, or the last one alone.
     one = 256 * 1024 * 4
     before, after = proof.pop("before"), proof.pop("after")
     assert isinstance(before, dict) and isinstance(after, dict)
     assert (before["keeps_bytes_per_step"], after["keeps_bytes_per_step"]) == (one, 0)
-    assert before["needs_bytes"] - after["needs_bytes"] >= 6 * one
+    assert before["needs_bytes"] - after["needs_bytes"] >= 10 * one
     assert proof == {
         "proved": True,
         "why_not": None,

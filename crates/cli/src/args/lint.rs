@@ -21,9 +21,10 @@ pub(crate) const MORE: &str = "It reads, and runs nothing, but for --prove: that
 that is not there, as it is and with a change for each finding. Nothing is
 computed there and your file stays as it is; whatever else the script does
 (files, network) is done each time.
-`oomph rule OOL001` says more of a rule; a line is
-left alone with `# oomph: ignore[OOL001]`. Options may be kept in
-pyproject.toml, under [tool.oomph.lint] (ignore = [\"OOL010\"]).
+
+`oomph rule OOL001` says more of a rule; a line is left alone with
+`# oomph: ignore[OOL001]`. Options may be kept in pyproject.toml, under
+[tool.oomph.lint] (ignore = [\"OOL010\"]).
 Exit code: 0 nothing found, 1 something found, 2 a file cannot be read.";
 
 /// Files to read, and what to do with what is found.
