@@ -54,6 +54,20 @@ def test_links_to_claims_lead_to_one() -> None:
     assert sorted((name, anchor) for name, anchor in linked if anchor not in anchors) == []
 
 
+def test_what_verdicts_and_advice_name_is_a_claim() -> None:
+    anchors = set(re.findall(r'<a id="([^"]+)">', run_claims.PAGE.read_text()))
+    diagnose = ROOT / "crates" / "diagnose" / "src"
+    tables = {
+        "judge/folklore.rs": r'=> "([\w-]+)"',
+        "message/tables/cures.toml": r'^folklore = "([^"]*)"$',
+        "explain.rs": r'folklore: Some\("([^"]*)"\)',
+    }
+    for table, entry in tables.items():
+        named = re.findall(entry, (diagnose / table).read_text(), re.M)
+        assert named, table
+        assert sorted(set(named) - anchors) == [], table
+
+
 @pytest.mark.parametrize(
     ("head", "said"),
     [

@@ -19,6 +19,8 @@ pub struct Advice {
     pub how: Basis,
     /// Why, with the numbers.
     pub why: String,
+    /// What people say of it, measured: the part of docs/folklore.md behind the `#`.
+    pub folklore: Option<&'static str>,
 }
 
 named! {

@@ -140,6 +140,7 @@ fn advice(verdict: &Verdict, moment: &Moment) -> Vec<Advice> {
         helps: cure.lives != Lives::Steps(0),
         how: cure.how,
         why: cure.why.clone(),
+        folklore: None,
     });
     let (cached, releasable) = (moment.counters.cached(), moment.releasable);
     let why = format!(
@@ -151,6 +152,7 @@ fn advice(verdict: &Verdict, moment: &Moment) -> Vec<Advice> {
         helps: false,
         how: Basis::Computed,
         why,
+        folklore: Some("empty-cache-after-oom"),
     };
     helping.chain([in_vain]).collect()
 }

@@ -1,6 +1,7 @@
 //! What grows from one iteration of a job to the next, and what outlives the iteration that made it.
 
 mod leftovers;
+mod kept;
 
 use std::ops::Range;
 
@@ -14,6 +15,7 @@ use crate::phase::Phase;
 use crate::phases::Phases;
 use crate::place::{Place, PlaceId, Places};
 
+pub use kept::{Beat, Kept, kept};
 pub use leftovers::Leftovers;
 
 /// The iterations of a job and the memory in use at the start of each.

@@ -4,7 +4,8 @@
 //! of these, what it tells its processes (`protocol`), the recorder that is laid beside it (`hook`), its folder, the command
 //! that starts it; the child and its signals, how the host's memory fared (`pressure`), what is found when it has ended
 //! (`aftermath`), whether it is started `again`; a program whose output is taken (`captured`); a recording asked for in
-//! between (`dump`); plans, which are runs on a phantom GPU; and `fit`, which searches by them.
+//! between (`dump`); plans, which are runs on a phantom GPU; `prove`, which measures what the linter found by such runs; and
+//! `fit`, which searches by them.
 
 pub mod project;
 
@@ -47,5 +48,7 @@ pub mod captured;
 pub mod dump;
 
 pub mod plan;
+
+pub mod prove;
 
 pub mod fit;

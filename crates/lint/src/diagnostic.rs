@@ -1,5 +1,6 @@
 //! What a file's reader is told.
 
+use crate::proof::Proof;
 use crate::rule::Rule;
 
 /// A finding, where the reader of the file sees it.
@@ -23,6 +24,8 @@ pub struct Diagnostic {
     pub source: String,
     /// Whether `--fix` mends it.
     pub is_fixable: bool,
+    /// What it costs, where that was measured.
+    pub proof: Option<Proof>,
 }
 
 /// A file and what was found in it.
@@ -34,6 +37,8 @@ pub struct FileResult {
     pub found: Result<Vec<Diagnostic>, Unreadable>,
     /// How many places were mended.
     pub fixed: usize,
+    /// What all of it costs together, where that was measured.
+    pub proof: Option<Proof>,
 }
 
 /// Why a file was not read to its end.

@@ -1,11 +1,14 @@
 //! Code that will run out of memory, found by reading it: rules over Python source.
 //!
 //! In reading order: what is written (names, lines, conditions that are known), what a file defines, what is known of a
-//! value, values followed through the file, rules that the text around a place decides, and what the reader is told.
+//! value, rules that the text around a place decides, values followed through the file, and the changes that are tried
+//! to measure a finding.
 
 mod rule;
 
 mod finding;
+
+mod proof;
 
 mod diagnostic;
 
@@ -25,13 +28,17 @@ mod patterns;
 
 mod flow;
 
+mod trials;
+
 use ruff_python_ast::PySourceType;
 use ruff_python_parser::parse_unchecked_source;
 
 pub use diagnostic::{Diagnostic, FileResult, Unreadable};
 use finding::Finding;
 use lines::Lines;
+pub use proof::{Measured, Proof};
 pub use rule::Rule;
+pub use trials::{Change, changed};
 
 /// What a file is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +80,18 @@ pub fn fixed(source: &str, is_wanted: &dyn Fn(Rule) -> bool) -> Result<(String, 
         text.replace_range(usize::from(range.start())..usize::from(range.end()), new);
     }
     Ok((text, fixes.len()))
+}
+
+/// For everything that [`lint`] says of a Python source and is wanted, in the same order: the change that shows what it
+/// costs, or why there is none. A change is for a copy: it need not keep what the program computes.
+pub fn changes(
+    source: &str,
+    is_wanted: &dyn Fn(Rule) -> bool,
+) -> Result<Vec<Result<Change, &'static str>>, Unreadable> {
+    let (lines, found) = (Lines::of(source), found(source)?);
+    let parsed = parse_unchecked_source(source, PySourceType::Python);
+    let wanted = found.iter().filter(|each| !is_ignored(&lines, each) && is_wanted(each.rule));
+    Ok(wanted.map(|each| trials::change(source, parsed.syntax(), each)).collect())
 }
 
 fn is_ignored(lines: &Lines<'_>, finding: &Finding) -> bool {
@@ -140,6 +159,7 @@ fn told(source: &str, found: &[Finding], notebook: Option<&notebook::Code>) -> V
             message: finding.message.clone(),
             source: lines.text(line).to_owned(),
             is_fixable: finding.fix.is_some() && notebook.is_none(),
+            proof: None,
         }
     });
     told.collect()

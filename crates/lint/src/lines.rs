@@ -22,6 +22,11 @@ impl<'a> Lines<'a> {
         (line, column)
     }
 
+    /// Where a line begins, in bytes.
+    pub(crate) fn start(&self, line: usize) -> usize {
+        self.starts[line - 1]
+    }
+
     /// A line's text, without its end.
     pub(crate) fn text(&self, line: usize) -> &'a str {
         let start = self.starts[line - 1];

@@ -1,7 +1,8 @@
-//! Every rule on a small program, broken and cured; what comments leave alone; notebooks; what `--fix` writes.
+//! Every rule on a small program, broken and cured; the changes that are tried; what comments leave alone; notebooks;
+//! what `--fix` writes.
 
 use expect_test::{Expect, expect};
-use oomph_lint::{Kind, Rule, fixed, lint};
+use oomph_lint::{Change, Kind, Rule, changed, changes, fixed, lint};
 
 /// What programs here begin with.
 const BEFORE: &str = "\
@@ -31,11 +32,11 @@ fn rules(program: &str) -> Vec<String> {
     found.iter().map(|each| each.rule.id()).collect()
 }
 
-#[test]
-fn every_rule_finds_the_fault_and_not_its_cure() {
+/// A program with its fault and one without, for each rule.
+fn cases() -> Vec<(Rule, String, String)> {
     let step = trained;
     let plain = str::to_owned;
-    let cases: Vec<(Rule, String, String)> = vec![
+    vec![
         (Rule::GraphKept, step("kept.append(loss)"), step("kept.append(loss.item())")),
         (
             Rule::Evaluation,
@@ -207,13 +208,141 @@ fn every_rule_finds_the_fault_and_not_its_cure() {
             ),
             plain("for x, y in loader:\n    (F.mse_loss(model(x), y) / 4).backward()\n"),
         ),
-    ];
+    ]
+}
+
+#[test]
+fn every_rule_finds_the_fault_and_not_its_cure() {
+    let cases = cases();
     for (rule, broken, cured) in &cases {
         assert_eq!(rules(broken), [rule.id()], "{broken}");
         assert_eq!(rules(cured), Vec::<String>::new(), "{cured}");
     }
     let covered: Vec<Rule> = cases.iter().map(|(rule, _, _)| *rule).collect();
     assert_eq!(covered, Rule::ALL);
+}
+
+#[test]
+fn every_rule_has_a_change_to_measure_or_says_why_not() {
+    let mut shown = String::new();
+    for (rule, broken, _) in cases() {
+        let source = format!("{BEFORE}{broken}");
+        let changes = changes(&source, &|_| true).expect("it is Python");
+        let [change] = changes.as_slice() else { panic!("one finding: {broken}") };
+        let lines = match change {
+            Ok(change) => {
+                assert_ne!(changed(&source, &[change]), source);
+                change.diff.join("\n  ")
+            }
+            Err(why) => format!("not: {why}"),
+        };
+        shown.push_str(&format!("{}\n  {lines}\n", rule.id()));
+    }
+    expect![[r#"
+        OOL001
+          - kept.append(loss)
+          + kept.append(detached(loss))
+        OOL002
+          - print(model(x).argmax())
+          + with torch.no_grad(): print(model(x).argmax())
+        OOL003
+          - kept.append(out.detach())
+          + kept.append(on_host(out.detach()))
+        OOL004
+          - model.load_state_dict(torch.load('model.pt'))
+          + model.load_state_dict(torch.load('model.pt', map_location="cpu"))
+        OOL005
+          - try:
+          + failed = False
+          + try:
+          -     return torch.cat([model(part) for part in x.chunk(2)])
+          +     failed = True
+          + if failed:
+          +     return torch.cat([model(part) for part in x.chunk(2)])
+        OOL006
+          - F.mse_loss(model(x), y).backward(retain_graph=True)
+          + F.mse_loss(model(x), y).backward(retain_graph=False)
+        OOL007
+          - model.register_forward_hook(print)
+          + newest(model.register_forward_hook(print))
+        OOL008
+          - logits = lm_head(x).float()
+          + logits = lm_head(x)
+        OOL009
+          - h = rnn(x, h)
+          + h = rnn(x, detached(h))
+        OOL010
+          not: it costs time, and no memory
+        OOL011
+          not: it is about the host's memory, and only the GPU's is measured
+        OOL012
+          - data = TensorDataset(x.cuda())
+          + data = TensorDataset(x)
+        OOL013
+          not: Keras is not measured here: `oomph run` shows what it keeps
+        OOL014
+          not: it is about the host's memory, and only the GPU's is measured
+        OOL015
+          - optimizer.zero_grad(set_to_none=False)
+          + optimizer.zero_grad(set_to_none=True)
+        OOL016
+          - kept.append(copy.deepcopy(model.state_dict()))
+          + kept.append(on_host(copy.deepcopy(model.state_dict())))
+        OOL017
+          - @functools.lru_cache(maxsize=None)
+          + @functools.lru_cache(maxsize=1)
+        OOL018
+          - kept.append(error)
+          + kept.append(str(error))
+        OOL019
+          not: it is about the result, and not about memory
+        OOL020
+          - copies = [p.detach().clone().float() for p in model.parameters()]
+          + copies = [p.detach().float() for p in model.parameters()]
+        OOL021
+          - batches = itertools.cycle(loader)
+          + batches = forever(loader)
+        OOL022
+          not: the fix is another way to compute it, which is yours to write
+        OOL023
+          not: the fix is another way to compute it, which is yours to write
+        OOL024
+          - return F.one_hot(tokens, 9).float() @ table
+          + return torch.nn.functional.embedding(tokens, table)
+        OOL025
+          - x = torch.from_numpy(np.random.rand(9, 9)).cuda()
+          + x = torch.from_numpy(np.random.rand(9, 9)).float().cuda()
+        OOL026
+          - F.mse_loss(model(x), teacher(x)).backward()
+          + F.mse_loss(model(x), without_graph(teacher)(x)).backward()
+        OOL027
+          - gc.disable()
+          + gc.enable()
+        OOL028
+          - metric = BinaryAveragePrecision()
+          + metric = BinaryAveragePrecision(thresholds=200)
+        OOL029
+          - losses.append(F.mse_loss(model(x), y))
+          + losses.append(gone_through(F.mse_loss(model(x), y)))
+    "#]]
+    .assert_eq(&shown);
+}
+
+#[test]
+fn changes_are_made_together_and_edits_in_each_others_way_once() {
+    let program = "model.eval()\ntotal = 0.0\nfor x, y in loader:\n    total += F.mse_loss(model(x), y)\n";
+    let source = format!("{BEFORE}{program}");
+    let changes = changes(&source, &|_| true).expect("it is Python");
+    let changes: Vec<&Change> = changes.iter().flatten().collect();
+    assert_eq!(changes.len(), 2);
+    let twice = [changes[0], changes[1], changes[1]];
+    let expected = expect![[r#"
+        model.eval()
+        total = 0.0
+        for x, y in loader:
+            with torch.no_grad(): total += F.mse_loss(model(x), y).detach()
+    "#]];
+    expected.assert_eq(changed(&source, &twice).strip_prefix(BEFORE).expect("the beginning is sound"));
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub fn of_text(name: &str, text: &str, request: &Request<'_>) -> FileResult {
     let kind = if name.ends_with(".ipynb") { Kind::Notebook } else { Kind::Python };
     let found = lint(text, kind)
         .map(|found| found.into_iter().filter(|each| (request.is_wanted)(each.rule)).collect());
-    FileResult { path: name.to_owned(), found, fixed: 0 }
+    FileResult { path: name.to_owned(), found, fixed: 0, proof: None }
 }
 
 fn below(folder: &Path, exclude: &[String], files: &mut Vec<PathBuf>) {
@@ -73,7 +73,7 @@ fn one(path: &Path, request: &Request<'_>) -> Result<FileResult> {
     let bytes = trust::read_at_once(path, LONGEST);
     let Some(text) = bytes.and_then(|bytes| String::from_utf8(bytes).ok()) else {
         let found = Err(unreadable("this is not a text that can be read"));
-        return Ok(FileResult { path: name, found, fixed: 0 });
+        return Ok(FileResult { path: name, found, fixed: 0, proof: None });
     };
     if request.fix
         && !name.ends_with(".ipynb")

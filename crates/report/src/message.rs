@@ -35,3 +35,16 @@ pub(crate) const FIXES: &str = "What helps, and how that is known";
 pub(crate) fn fixes(oom: &Report) -> Vec<(Option<usize>, &Advice)> {
     ranked(&oom.fixes, |fix| fix.helps, [5, 3])
 }
+
+/// Why a change helps or does not; where people often say otherwise, with where that is measured.
+pub(crate) fn why(fix: &Advice) -> String {
+    match fix.folklore {
+        Some(claim) => format!("{}. Measured: {}", fix.why, folklore(claim)),
+        None => fix.why.clone(),
+    }
+}
+
+/// Where a claim that people make is measured.
+pub(crate) fn folklore(claim: &str) -> String {
+    format!("docs/folklore.md#{claim}")
+}

@@ -1,19 +1,30 @@
 //! What `oomph lint` takes.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use oomph_launch::prove::prover::LONGEST;
+use oomph_trace::Bytes;
 
 /// What its help begins with.
 pub(crate) const EXAMPLES: &str = "Examples:
   oomph lint                          every Python file and notebook below here
   oomph lint train.py --fix           mend what can be mended safely
+  oomph lint --prove train.py         run it with no GPU, and measure what each
+                                      finding costs
+  oomph lint --prove train.py -- --epochs 1
   oomph lint --output-format github   for a workflow of GitHub";
 
 /// What its help ends with.
-pub(crate) const MORE: &str = "It reads, and runs nothing. `oomph rule OOL001` says more of a rule; a line is
-left alone with `# oomph: ignore[OOL001]`. Options may be kept in
-pyproject.toml, under [tool.oomph.lint] (ignore = [\"OOL010\"]).
+pub(crate) const MORE: &str = "It reads, and runs nothing, but for --prove: that runs the script, on a GPU
+that is not there, as it is and with a change for each finding. Nothing is
+computed there and your file stays as it is; whatever else the script does
+(files, network) is done each time.
+
+`oomph rule OOL001` says more of a rule; a line is left alone with
+`# oomph: ignore[OOL001]`. Options may be kept in pyproject.toml, under
+[tool.oomph.lint] (ignore = [\"OOL010\"]).
 Exit code: 0 nothing found, 1 something found, 2 a file cannot be read.";
 
 /// Files to read, and what to do with what is found.
@@ -46,6 +57,21 @@ pub(crate) struct Lint {
     /// Exit with 0 whatever is found
     #[arg(long)]
     pub(crate) exit_zero: bool,
+    /// Run this one script with no GPU and measure what each finding costs
+    #[arg(long, conflicts_with_all = ["fix", "stdin"], help_heading = "Proof")]
+    pub(crate) prove: bool,
+    /// What PyTorch may hold: shows what happens where memory runs out
+    #[arg(long, value_name = "SIZE", requires = "prove", help_heading = "Proof")]
+    pub(crate) limit: Option<Bytes>,
+    /// How long one run of the script may take
+    #[arg(long, value_name = "SECONDS", requires = "prove", default_value_t = LONGEST, help_heading = "Proof")]
+    pub(crate) timeout: u64,
+    /// The Python to run the script with, instead of the active environment's
+    #[arg(long, value_name = "PATH", requires = "prove", help_heading = "Proof")]
+    pub(crate) python: Option<PathBuf>,
+    /// The script's arguments
+    #[arg(last = true, requires = "prove", help_heading = "Proof")]
+    pub(crate) args: Vec<OsString>,
 }
 
 /// The form of the findings.

@@ -3,9 +3,14 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use oomph_launch::lint_options::LintOptions;
+use oomph_launch::members;
+use oomph_launch::plan::subject::Subject;
+use oomph_launch::program::Target;
+use oomph_launch::prove::prover;
 use oomph_lint::{FileResult, Rule};
 use oomph_machine::python_files::{self, Request};
 use oomph_report::{editors, json, text};
@@ -13,6 +18,8 @@ use oomph_report::{editors, json, text};
 use crate::args::{Common, Form, Lint, UsageError};
 use crate::output;
 
+/// What a proof is about.
+const ONE: &str = "--prove runs one script: name it, such as `oomph lint --prove train.py`";
 /// Something was found.
 const FOUND: u8 = 1;
 
@@ -26,7 +33,7 @@ pub(crate) fn run(args: &Lint, common: &Common) -> Result<ExitCode> {
     let is_wanted = |rule: Rule| (select.is_empty() || select.contains(&rule)) && !ignore.contains(&rule);
     let request = Request { is_wanted: &is_wanted, exclude: &exclude, fix: args.fix };
     let is_input = args.stdin || args.paths.iter().any(|path| path == Path::new("-"));
-    let files = if is_input {
+    let mut files = if is_input {
         if args.fix {
             return Err(UsageError("--fix changes files, and standard input is none".to_owned()).into());
         }
@@ -36,6 +43,9 @@ pub(crate) fn run(args: &Lint, common: &Common) -> Result<ExitCode> {
     } else {
         python_files::read(&args.paths, &request).map_err(|error| UsageError(format!("{error:#}")))?
     };
+    if args.prove {
+        prove(args, common, &is_wanted, &mut files)?;
+    }
     let form = if common.json { Form::Json } else { args.output_format };
     let shown = match form {
         Form::Text => text::lint::render(&files, output::colour(common)),
@@ -45,6 +55,39 @@ pub(crate) fn run(args: &Lint, common: &Common) -> Result<ExitCode> {
     };
     output::write(&shown, common)?;
     Ok(code(&files, args.exit_zero))
+}
+
+/// Puts proofs to what was found in the one script that is named.
+fn prove(
+    args: &Lint,
+    common: &Common,
+    is_wanted: &dyn Fn(Rule) -> bool,
+    files: &mut [FileResult],
+) -> Result<()> {
+    let ([script], [file]) = (args.paths.as_slice(), files) else {
+        return Err(UsageError(ONE.to_owned()).into());
+    };
+    if script.extension().is_none_or(|suffix| suffix != "py") {
+        return Err(UsageError(ONE.to_owned()).into());
+    }
+    let Ok(source) = std::fs::read_to_string(script) else { return Ok(()) };
+    let subject = Subject {
+        target: Target::Word(script.clone().into()),
+        args: args.args.clone(),
+        python: args.python.clone(),
+        settings: Vec::new(),
+        library: None,
+        steps: None,
+        longest: Duration::from_secs(args.timeout),
+    };
+    let request = prover::Request { subject, script, source: &source, is_wanted, limit: args.limit };
+    let say = |line: &str| output::remark(common, &format!("oomph: {line}"));
+    let _listening = members::end_with_us()?;
+    let printed = prover::prove(&request, file, &say).map_err(super::plan::usage)?;
+    if !common.quiet {
+        printed.iter().for_each(|line| output::complain(line));
+    }
+    Ok(())
 }
 
 /// 0 where nothing is found, 1 where something is, 2 where a file cannot be read.

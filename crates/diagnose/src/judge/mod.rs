@@ -1,7 +1,7 @@
 //! The verdict on a failure: what, once removed, would have let the job live on, and what to do about it.
 //!
 //! In reading order: what a verdict consists of (`verdict`), what is alive at the failure and how old it is (`census`),
-//! what the step under way would still have needed (`need`), and the hypotheses, each of which answers with a verdict
+//! what the step under way would still have needed (`need`), what people say of such faults (`folklore`), and the hypotheses, each of which answers with a verdict
 //! or is silent. The first that answers wins: they are in the order of how much they explain, since what grows for ever
 //! ends any job, whatever else is wrong with it.
 
@@ -10,6 +10,8 @@ mod verdict;
 mod census;
 
 mod need;
+
+mod folklore;
 
 mod words;
 

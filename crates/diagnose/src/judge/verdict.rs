@@ -168,13 +168,15 @@ pub struct Verdict {
     pub not: Vec<Not>,
     /// The same for the same fault: the kind and the lines, without numbers.
     pub fingerprint: String,
+    /// What people say of such a fault, measured: the part of docs/folklore.md behind the `#`.
+    pub folklore: Option<&'static str>,
 }
 
 impl Verdict {
     /// A verdict without lines and cures.
     pub(super) fn new(cause: Cause, kind: Kind, claim: String) -> Verdict {
         let (culprits, cures, not) = Default::default();
-        Verdict { cause, kind, claim, culprits, cures, not, fingerprint: String::new() }
+        Verdict { cause, kind, claim, culprits, cures, not, fingerprint: String::new(), folklore: None }
     }
 
     pub(super) fn blame(mut self, lines: impl IntoIterator<Item = Culprit>) -> Verdict {

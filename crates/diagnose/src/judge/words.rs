@@ -1,6 +1,7 @@
 //! Words that several hypotheses share.
 
 use super::census::{Alive, Kept, keeper};
+use super::folklore;
 use super::{Case, Culprit, Lives, Role, Verdict};
 use crate::cause::Cause;
 use crate::frame::{self, Owner};
@@ -129,7 +130,7 @@ pub(super) fn line_of(keeper: &Keeper, bytes: oomph_trace::Bytes) -> Option<Culp
 }
 
 impl Verdict {
-    /// Notes the fault's name, which is the same for the same fault.
+    /// Notes the fault's name, which is the same for the same fault, and what people say of it.
     pub(super) fn sealed(mut self) -> Verdict {
         let mut lines: Vec<String> = self
             .culprits
@@ -144,6 +145,7 @@ impl Verdict {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         self.fingerprint = format!("{}-{hash:016x}", self.kind.name());
+        self.folklore = folklore::of(self.kind);
         self
     }
 

@@ -94,12 +94,21 @@ fn verdict(case: &Case<'_>) -> Verdict {
 
 /// Changes: those that help first.
 fn fixes(case: &Case<'_>, verdict: &Verdict) -> Vec<Advice> {
-    let advice =
-        |title: &'static str, helps, how, why| Advice { title: title.into(), in_use: None, helps, how, why };
+    let advice = |title: &'static str, helps, how, why| Advice {
+        title: title.into(),
+        in_use: None,
+        helps,
+        how,
+        why,
+        folklore: None,
+    };
     let of_practice = |title, why: &str| advice(title, true, Basis::Practice, why.to_owned());
     let cures = CURES.iter().filter(|cure| case.is(cure.when));
-    let mut fixes: Vec<Advice> =
-        cures.map(|cure| advice(cure.title, !cure.fails, cure.how, case.sentence(cure.why))).collect();
+    let cures = cures.map(|cure| Advice {
+        folklore: Some(cure.folklore).filter(|anchor| !anchor.is_empty()),
+        ..advice(cure.title, !cure.fails, cure.how, case.sentence(cure.why))
+    });
+    let mut fixes: Vec<Advice> = cures.collect();
     // What the shape of the failure asks for comes first, unless somebody else is to blame.
     let place = if verdict.cause == Cause::OtherProcess { fixes.len() } else { 0 };
     let shape = case.shape.map(|shape| of_practice(shape.cure, shape.sentence));

@@ -132,10 +132,13 @@ pub(super) struct Cure {
     pub how: Basis,
     /// Whether it does not help.
     pub fails: bool,
+    /// The claim of docs/folklore.md that is about it.
+    pub folklore: &'static str,
 }
 
 impl Cure {
-    const EMPTY: Cure = Cure { when: &[], title: "", why: "", how: Basis::Practice, fails: false };
+    const EMPTY: Cure =
+        Cure { when: &[], title: "", why: "", how: Basis::Practice, fails: false, folklore: "" };
 }
 
 /// A frame that shows what the job was doing.

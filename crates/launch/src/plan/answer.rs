@@ -21,6 +21,9 @@ const MATTERS: u64 = 1000;
 /// Lines that are named; the others are counted.
 const NAMED: usize = 3;
 
+/// Said of a script that stays on the CPU.
+pub const NO_GPU: &str = "the script used no GPU: move the model to \"cuda\", as on a machine that has one";
+
 /// What PyTorch may hold on a card.
 pub fn allowed(card: &Card, limit: Option<Bytes>) -> Bytes {
     let beside = card.total.saturating_sub(CONTEXT);
@@ -68,14 +71,8 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
     if card.capability != seen_on.capability {
         result.caveats.push(format!("{ALIKE}: {} on the {}", card.short, seen_on.short));
     }
-    if let Some((class, text)) = &trial.failure {
-        let first = text.lines().next().unwrap_or_default();
-        let when = match trial.steps {
-            0 => "before its first step".to_owned(),
-            step => format!("after step {step}"),
-        };
-        let meaning = refusal::of(class, text).map_or_else(|| format!("{class}: {first}"), str::to_owned);
-        result.why_not = Some(format!("the script failed {when}: {meaning}"));
+    if let Some(why) = failure(trial) {
+        result.why_not = Some(why);
         // The script ended early, so what was seen until then is not its peak.
         result.peaks = None;
         result.at = PlannedAt::default();
@@ -83,9 +80,7 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
         return result;
     }
     let Some(peaks) = result.peaks else {
-        result.why_not = Some(
-            "the script used no GPU: move the model to \"cuda\", as on a machine that has one".to_owned(),
-        );
+        result.why_not = Some(NO_GPU.to_owned());
         return result;
     };
     let allowed = allowed(card, limit);
@@ -110,6 +105,18 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
         );
     }
     result
+}
+
+/// When and why the script failed, in a line; `None` where it did not.
+pub fn failure(trial: &Trial) -> Option<String> {
+    let (class, text) = trial.failure.as_ref()?;
+    let first = text.lines().next().unwrap_or_default();
+    let when = match trial.steps {
+        0 => "before its first step".to_owned(),
+        step => format!("after step {step}"),
+    };
+    let meaning = refusal::of(class, text).map_or_else(|| format!("{class}: {first}"), str::to_owned);
+    Some(format!("the script failed {when}: {meaning}"))
 }
 
 fn times(n: u64) -> String {

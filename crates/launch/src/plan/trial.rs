@@ -112,7 +112,7 @@ impl Stage {
 }
 
 /// Where a run's output goes if the user does not see it.
-fn output_of(folder: &RunFolder) -> PathBuf {
+pub fn output_of(folder: &RunFolder) -> PathBuf {
     folder.path.join("output.txt")
 }
 

@@ -40,7 +40,7 @@ fn fixes(oom: &Report) -> Markup {
                         tr class=(if fix.helps { "helps" } else { "vain" }) {
                             td { (known(rank, "–")) }
                             td { (fix.title) }
-                            td { (fix.why) }
+                            td { (message::why(fix)) }
                             td { (fix.how.name().trim_start_matches("known from ")) }
                         }
                     }

@@ -7,6 +7,7 @@ use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::rules::Finding;
 
 use super::prose::prose;
+use crate::message::folklore;
 use crate::verdict;
 
 /// The headline, the causes, and the facts behind them.
@@ -26,6 +27,9 @@ pub(super) fn section(result: &DeviceResult) -> Markup {
             }
             @for Not { cause, why: reason } in explanation.verdict.iter().flat_map(|verdict| &verdict.not) {
                 dt { "Not" } dd { b { (cause.name()) } ": " (prose(reason)) }
+            }
+            @if let Some(claim) = explanation.verdict.as_ref().and_then(|verdict| verdict.folklore) {
+                dt { "Measured" } dd { "what people say of it: " code { (folklore(claim)) } }
             }
         }
     }

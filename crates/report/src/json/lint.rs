@@ -1,6 +1,7 @@
 //! `oomph lint --json`.
 
-use oomph_lint::{Diagnostic, FileResult};
+use oomph_lint::{Diagnostic, FileResult, Measured};
+use oomph_trace::Bytes;
 
 use super::SCHEMA;
 
@@ -15,6 +16,8 @@ document! {
         fixed: usize = files.iter().map(|file| file.fixed).sum(),
         /// What was found, in order of paths and lines.
         findings: Vec<Finding> = files.iter().flat_map(findings).collect(),
+        /// All changes together, measured (`--prove`), or why the script could not be measured.
+        proof: Option<Proof> = files.iter().find_map(|file| file.proof.as_ref()).map(proof),
         /// Files that are not Python, or cannot be read.
         unreadable: Vec<Unreadable> = files.iter().filter_map(unreadable).collect(),
     }
@@ -43,6 +46,35 @@ document! {
         source: String = found.source.clone(),
         /// Whether `--fix` mends it.
         fixable: bool = found.is_fixable,
+        /// What it costs, measured (`--prove`); null where that was not asked for.
+        proof: Option<Proof> = found.proof.as_ref().map(proof),
+    }
+
+    /// Two runs on a phantom GPU: of the program as it is, and of a copy with a change.
+    fn proof(proof: &oomph_lint::Proof) -> Proof {
+        /// Whether the change was seen to need less.
+        proved: bool = proof.is_proved(),
+        /// Why not.
+        why_not: Option<String> = proof.why_not.clone(),
+        /// The program as it is; null where it was not run, or failed.
+        before: Option<Run> = proof.before.map(run),
+        /// The copy with the change.
+        after: Option<Run> = proof.after.map(run),
+        /// Whether the change is what `--fix` does. Otherwise it was made for the copy alone, and need not keep what the
+        /// program computes.
+        fix: bool = proof.is_fix,
+        /// The lines that differ: `-` as they are, `+` as they were tried.
+        diff: Vec<String> = proof.diff.clone(),
+    }
+
+    /// What one run showed.
+    fn run(measured: Measured) -> Run {
+        /// What stays in memory with every step, where the two runs differ in that.
+        keeps_bytes_per_step: Option<Bytes> = measured.keeps,
+        /// The most that was in use at once.
+        needs_bytes: Bytes = measured.needs,
+        /// Whether it ran out of the memory that it was given (`--limit`).
+        runs_out: bool = measured.runs_out,
     }
 
     /// A file that was not read to its end.

@@ -105,5 +105,7 @@ document! {
         how: Basis = fix.how,
         /// Why it helps, or why not.
         why: String = fix.why.clone(),
+        /// What people say of it, measured: the part of docs/folklore.md behind the `#`.
+        folklore: Option<&'static str> = fix.folklore,
     }
 }

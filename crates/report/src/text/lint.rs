@@ -2,6 +2,7 @@
 
 use oomph_lint::{Diagnostic, FileResult, Rule};
 
+use super::proof;
 use super::report::{Align, Colour, Report, row, wrapped};
 
 /// Every finding with its line, and how many there are.
@@ -15,6 +16,9 @@ pub fn render(files: &[FileResult], colour: Colour) -> String {
                 text.push_str(&format!("{path}:{}: {}\n\n", error.line, colour.printable(&error.message)));
             }
         }
+    }
+    for paragraph in proof::summary(files) {
+        text.push_str(&format!("{}\n\n", wrapped(&colour.printable(&paragraph), 78).join("\n")));
     }
     text + &summary(files)
 }
@@ -30,12 +34,24 @@ fn one(path: &str, found: &Diagnostic, colour: Colour) -> String {
     let shown = found.source.chars().count();
     let end = if found.end_line == found.line { found.end_column.saturating_sub(1) } else { shown };
     let marks = "^".repeat(end.saturating_sub(before).max(1));
-    let message = wrapped(&found.message, 76).join("\n  ");
+    let message = set_in(&found.message);
+    let proof = found.proof.as_ref().map(proof::lines).unwrap_or_default().into_iter();
+    let proof: String = proof.map(|line| format!("\n{}", below(&colour.printable(&line)))).collect();
     format!(
-        "{place}: {} {name}\n{margin} |\n{number} | {source}\n{margin} | {}{marks}\n  {message}\n\n",
+        "{place}: {} {name}\n{margin} |\n{number} | {source}\n{margin} | {}{marks}\n{message}{proof}\n\n",
         found.rule.id(),
         " ".repeat(before),
     )
+}
+
+/// A line of a proof: code as it is, words in lines of 80 columns.
+fn below(line: &str) -> String {
+    if line.starts_with(' ') { format!("  {line}") } else { set_in(line) }
+}
+
+/// Words in lines of 80 columns, each after two spaces.
+fn set_in(text: &str) -> String {
+    format!("  {}", wrapped(text, 76).join("\n  "))
 }
 
 fn summary(files: &[FileResult]) -> String {

@@ -69,7 +69,7 @@ fn fixes(report: &mut Report, oom: &read::Report) {
     report.gap();
     report.heading(message::FIXES);
     for (rank, fix) in message::fixes(oom) {
-        let text = format!("{} ({}): {}", fix.title, fix.how.name(), fix.why);
+        let text = format!("{} ({}): {}", fix.title, fix.how.name(), message::why(fix));
         report.say(&known(rank, "not"), text);
     }
 }

@@ -5,6 +5,7 @@ pub mod verdict;
 pub mod explain;
 pub mod fit;
 pub mod inspect;
+mod proof;
 pub mod lint;
 pub mod message;
 pub mod plan;

@@ -9,7 +9,7 @@ use oomph_diagnose::results::plan::{
 };
 use oomph_diagnose::results::run::{GpuDeath, HostDeath, LaterFailure, Peak, RunEnd, RunResult};
 use oomph_diagnose::{message, rules};
-use oomph_lint::{FileResult, Kind};
+use oomph_lint::{Diagnostic, FileResult, Kind, Measured, Proof};
 use oomph_report::json;
 use oomph_trace::Bytes;
 use oomph_trace::cards::Card;
@@ -140,13 +140,27 @@ fn plan() -> PlanResult {
     }
 }
 
-/// A file with a finding, and one that cannot be read.
+/// A file with a finding that is proved, one with a finding that is not, and one that cannot be read.
 fn linted() -> Vec<FileResult> {
     let source = "import torch\noptimizer.zero_grad(set_to_none=False)\n";
-    let file = |path: &str, source| FileResult {
+    let file = |path: &str, source, proof: Option<Proof>| FileResult {
         path: path.to_owned(),
-        found: oomph_lint::lint(source, Kind::Python),
+        found: oomph_lint::lint(source, Kind::Python)
+            .map(|found| found.into_iter().map(|each| Diagnostic { proof: proof.clone(), ..each }).collect()),
         fixed: 0,
+        proof,
     };
-    vec![file("a.py", source), file("b.py", "def f(:\n")]
+    let run = |keeps, needs| Measured { keeps, needs: Bytes::mib(needs), runs_out: false };
+    let proved = Proof {
+        before: Some(run(Some(Bytes::mib(8)), 800)),
+        after: Some(run(Some(Bytes::ZERO), 100)),
+        why_not: None,
+        diff: vec!["- a".into(), "+ b".into()],
+        is_fix: true,
+    };
+    vec![
+        file("a.py", source, Some(proved)),
+        file("b.py", source, Some(Proof::without("it costs time, and no memory"))),
+        file("c.py", "def f(:\n", None),
+    ]
 }
