@@ -13,7 +13,7 @@ use super::matching;
 use super::side::{self, AtPeak, Side, Source, Texts};
 use super::start;
 use crate::classes::{Class, Classes};
-use crate::place::Place;
+use crate::place::{Line, Place};
 use crate::steps::{self, Growth, Steps};
 
 /// Compares what the jobs of two recordings need: `a` before, `b` after. `texts_a` and `texts_b` give what lines said
@@ -159,13 +159,14 @@ fn kept(a: &Side<'_>, b: &Side<'_>, same: &Same, steps_a: &Steps, steps_b: &Step
 
 /// What each source keeps with every step.
 fn growing(side: &Side<'_>, growth: Option<&Growth>) -> BTreeMap<Source, Bytes> {
+    let lines = side.askers.iter().enumerate().map(|(at, asker)| (&asker.line, Source::Line(at)));
+    let lines: BTreeMap<&Line, Source> = lines.collect();
     let source = |place: &Option<Place>| {
-        let line = place.as_ref().map(|place| &place.line);
-        let at = side.askers.iter().position(|asker| Some(&asker.line) == line);
-        at.map_or(Source::Phase(None), Source::Line)
+        let known = place.as_ref().and_then(|place| lines.get(&place.line));
+        known.copied().unwrap_or(Source::Phase(None))
     };
-    let lines = growth.into_iter().flat_map(|growth| &growth.lines);
-    lines.map(|line| (source(&line.place), line.bytes_per_step)).collect()
+    let growing = growth.into_iter().flat_map(|growth| &growth.lines);
+    growing.map(|line| (source(&line.place), line.bytes_per_step)).collect()
 }
 
 /// What is in use at the peaks by what it is for, where both recordings tell.
@@ -204,7 +205,7 @@ fn doubts(
         (a.setup.profile.version != b.setup.profile.version, Doubt::Version),
         (failed(a) || failed(b), ran_out),
         (keeps && needs.0.steps != needs.1.steps, Doubt::Steps),
-        (nobodys != Change::default(), Doubt::NoLine(nobodys)),
+        (!nobodys.is_none(), Doubt::NoLine(nobodys)),
     ]
     .into_iter()
     .filter_map(|(holds, doubt)| holds.then_some(doubt))

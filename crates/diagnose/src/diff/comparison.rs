@@ -219,6 +219,6 @@ pub enum Doubt {
     },
     /// What is kept grows with every step, and the jobs made different numbers of steps.
     Steps,
-    /// So much of either peak has no line.
+    /// So much of either peak has no line, and not as much of both.
     NoLine(Change),
 }

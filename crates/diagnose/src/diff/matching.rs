@@ -3,8 +3,8 @@
 //! 1. Files: the same path; else the same name, and of several the one whose path ends alike the longest. The cells of a
 //!    notebook count as one file, since running one again gives it another number.
 //! 2. Within a function of a file, lines keep their order. Of all ways to pair them in order, the one is taken whose
-//!    pairs are most alike: the same text where both texts are known; else the same line of a library below it, the same
-//!    largest request, the same number of requests, numbers that are near.
+//!    pairs are most alike: the same text where both texts are known, or words that both have; the same line of a library
+//!    below it, the same largest request, the same number of requests, numbers that are near.
 //! 3. What is left over in a file is paired by equal text alone: a line that moved to another function.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub(super) struct Asker {
 }
 
 /// Functions with more lines than this on both sides, multiplied, are paired by number alone.
-const MOST_PAIRS: usize = 1 << 22;
+const MOST_PAIRS: usize = 1 << 18;
 
 /// Of so many files with one name none is taken for another.
 const MOST_NAMESAKES: usize = 64;
@@ -120,8 +120,9 @@ fn partner<'a>(file: &str, names: &BTreeMap<&'a str, Vec<&'a str>>) -> Option<&'
 fn in_order(a: &[Asker], b: &[Asker], ours: &[usize], theirs: &[usize]) -> Vec<(usize, usize)> {
     let (rows, columns) = (ours.len(), theirs.len());
     if rows.saturating_mul(columns) > MOST_PAIRS {
-        let same = |at: &usize| theirs.iter().copied().find(|other| a[*at].line.line == b[*other].line.line);
-        return ours.iter().filter_map(|at| Some((*at, same(at)?))).collect();
+        let key = |asker: &Asker| (cell(&asker.line.file), asker.line.line);
+        let theirs: BTreeMap<_, usize> = theirs.iter().map(|at| (key(&b[*at]), *at)).collect();
+        return ours.iter().filter_map(|at| Some((*at, *theirs.get(&key(&a[*at]))?))).collect();
     }
     // What the lines from here on are worth, paired in the best way.
     let mut worth = vec![vec![0u32; columns + 1]; rows + 1];
@@ -149,7 +150,7 @@ fn in_order(a: &[Asker], b: &[Asker], ours: &[usize], theirs: &[usize]) -> Vec<(
 }
 
 /// How alike two lines are. The same text outweighs everything else; two different texts may be one line that was
-/// edited, if nothing better is there for either.
+/// edited, if nothing better is there for either: then it shares words with what it was.
 fn likeness(a: &Asker, b: &Asker) -> u32 {
     let near = 50 - a.line.line.abs_diff(b.line.line).min(50);
     let points = |same: bool, points: u32| if same { points } else { 0 };
@@ -158,9 +159,25 @@ fn likeness(a: &Asker, b: &Asker) -> u32 {
         + points(a.count == b.count, 50);
     match (&a.text, &b.text) {
         (Some(a), Some(b)) if a == b => 10_000 + same_requests + near,
-        (Some(_), Some(_)) => 100 + near,
+        (Some(a), Some(b)) => 100 + shared_words(a, b) + same_requests + near,
         _ => 100 + same_requests + near,
     }
+}
+
+/// How many of the words of two texts are in both, of 1,000.
+fn shared_words(a: &str, b: &str) -> u32 {
+    let words = |text: &str| -> Vec<String> {
+        let apart = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        apart.map(str::to_owned).collect()
+    };
+    let (a, mut b) = (words(a), words(b));
+    let all = a.len() + b.len();
+    let is_in_both = |word: &String| {
+        let found = b.iter().position(|other| other == word);
+        found.map(|at| b.swap_remove(at)).is_some()
+    };
+    let both = a.iter().map(is_in_both).filter(|is_in_both| *is_in_both).count();
+    (2000 * both).checked_div(all).unwrap_or(0) as u32
 }
 
 /// Lines of a file that have no partner yet and say the same, if there is only one on each side that says so.
