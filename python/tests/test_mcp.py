@@ -61,9 +61,9 @@ def test_a_client_lists_the_tools_and_calls_one(ask: Ask, oomph_bin: str, mode: 
 
     version, tools, explained = ask(talk, mode)
     assert version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
-    assert [tool.name for tool in tools] == ["explain", "lint", "plan", "replay", "tune", "status"]
+    assert [tool.name for tool in tools] == ["explain", "lint", "plan", "replay", "tune", "diff", "status"]
     runs_code = {tool.name: not tool.annotations.read_only_hint for tool in tools}
-    assert runs_code == {"explain": False, "lint": False, "plan": True, "replay": False, "tune": False, "status": False}
+    assert runs_code == {"explain": False, "lint": False, "plan": True, "replay": False, "tune": False, "diff": False, "status": False}
     assert "THIS RUNS THE USER'S SCRIPT" in next(tool.description for tool in tools if tool.name == "plan")
     assert all(tool.input_schema["additionalProperties"] is False for tool in tools)
     command = [oomph_bin, "explain", "-", "--json"]
@@ -133,7 +133,7 @@ def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(ask: Ask) -> None:
             await client.call_tool("run", {"command": ["train.py"]})
         return raised.value.error.code, raised.value.error.message
 
-    assert ask(talk) == (-32602, "there is no tool run: there are explain, lint, plan, replay, tune, status")
+    assert ask(talk) == (-32602, "there is no tool run: there are explain, lint, plan, replay, tune, diff, status")
 
 
 SLEEPS = """

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod run;
+mod diff;
+mod export;
 mod fit;
 mod lint;
 mod plan;
@@ -16,6 +18,8 @@ use oomph_launch::plan::subject::Subject;
 use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
+pub(crate) use diff::Diff;
+pub(crate) use export::Export;
 pub(crate) use fit::Fit;
 pub(crate) use lint::{Form, Lint};
 pub(crate) use plan::Plan;
@@ -147,6 +151,12 @@ With --dry-run: 0 if it fits."
   oomph tune snapshot.pickle
   oomph tune snapshot.pickle --limit 16GiB --all")]
     Tune(Tune),
+    /// What a job needs more than before, and which lines ask for it
+    #[command(before_help = diff::EXAMPLES, after_help = diff::MORE)]
+    Diff(Diff),
+    /// A recording for other programs: Perfetto, flame graphs, DuckDB
+    #[command(before_help = export::EXAMPLES, override_usage = export::USAGE)]
+    Export(Export),
     /// What a snapshot holds: devices, events, segments, stacks, settings
     #[command(before_help = "Example:
   oomph inspect snapshot.pickle")]
@@ -172,7 +182,7 @@ With --dry-run: 0 if it fits."
   claude mcp add oomph -- oomph mcp
   {\"mcpServers\": {\"oomph\": {\"command\": \"oomph\", \"args\": [\"mcp\"]}}}",
         after_help = "The agent starts this itself and speaks with it over standard input and output.
-Tools: explain, plan, replay, tune, status. `plan` runs the script it is asked about."
+Tools: explain, lint, plan, replay, tune, diff, status. `plan` runs the script it is asked about."
     )]
     Mcp,
     /// Explain, replay and fix an out-of-memory error of a real job, recorded on an H200

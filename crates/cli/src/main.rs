@@ -15,7 +15,7 @@ use args::{Args, Verb};
 const UNREADABLE: u8 = 1;
 /// Exit code of a command line that makes no sense.
 const USAGE: u8 = 2;
-/// Exit code of a plan, or of a fit, that came to no answer.
+/// Exit code of a plan, a fit or a comparison that came to no answer.
 const UNTOLD: u8 = 3;
 
 fn main() -> ExitCode {
@@ -40,6 +40,9 @@ fn main() -> ExitCode {
         Verb::Dump(verb) => verbs::dump::run(verb, &args.common).map(done),
         Verb::Replay(verb) => verbs::replay::run(verb, &args.common).map(done),
         Verb::Tune(verb) => verbs::tune::run(verb, &args.common).map(done),
+        // Its exit code says whether it grew by more than is allowed.
+        Verb::Diff(verb) => verbs::diff::run(verb, &args.common),
+        Verb::Export(verb) => verbs::export::run(verb, &args.common).map(done),
         Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common).map(done),
         Verb::Status(verb) => verbs::status::run(verb, &args.common).map(done),
         Verb::Rule { rule } => verbs::rule::run(rule.as_deref(), &args.common).map(done),
@@ -56,7 +59,7 @@ fn main() -> ExitCode {
         output::complain(&format!("oomph: {error:#}"));
         ExitCode::from(match (error.is::<args::UsageError>(), &args.verb) {
             (true, _) => USAGE,
-            (false, Verb::Plan(_) | Verb::Fit(_)) => UNTOLD,
+            (false, Verb::Plan(_) | Verb::Fit(_) | Verb::Diff(_)) => UNTOLD,
             // As other linters: 1 is for findings.
             (false, Verb::Lint(_)) => USAGE,
             (false, _) => UNREADABLE,

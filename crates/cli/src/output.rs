@@ -1,10 +1,10 @@
 //! Writing the result where the user says, and complaints to standard error.
 
-use std::fs::OpenOptions;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use oomph_report::json;
 use oomph_report::text::Colour;
 
@@ -38,22 +38,47 @@ pub(crate) fn results<T, D: json::Serialize>(
 
 /// Writes a file, which must not exist unless `force` is given.
 pub(crate) fn write_file(path: &Path, text: &str, force: bool) -> Result<()> {
+    write_bytes(path, text.as_bytes(), force)
+}
+
+/// Writes a file, whole or not at all: beside its place first, then it is moved there. It must not exist unless `force` is
+/// given. What is no plain file, such as a pipe, is written as it is.
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
+    check_free(path, force)?;
+    let name = path.display();
+    let failed = |error: io::Error| anyhow::anyhow!("cannot write {name}: {error}");
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return fs::write(path, bytes).map_err(failed);
+    }
+    // A link stays a link.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut beside = path.clone().into_os_string();
+    beside.push(format!(".{}.part", std::process::id()));
+    let beside = Path::new(&beside);
+    let done = File::create_new(beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        if let Ok(there) = fs::metadata(path) {
+            file.set_permissions(there.permissions())?;
+        }
+        fs::rename(beside, path)
+    });
+    done.map_err(|error| {
+        let _ = fs::remove_file(beside);
+        failed(error)
+    })
+}
+
+/// Complains about a place where nothing can be written, or not without `force`.
+pub(crate) fn check_free(path: &Path, force: bool) -> Result<()> {
     let name = path.display();
     if path.is_dir() {
         anyhow::bail!("{name} is a directory: name a file to write to");
     }
-    let mut options = OpenOptions::new();
-    options.write(true).truncate(true);
-    if force {
-        options.create(true)
-    } else {
-        options.create_new(true)
-    };
-    let mut file = options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => anyhow::anyhow!("{name} exists: pass --force to overwrite it"),
-        _ => anyhow::anyhow!("cannot write {name}: {error}"),
-    })?;
-    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {name}"))
+    if !force && path.symlink_metadata().is_ok() {
+        anyhow::bail!("{name} exists: pass --force to overwrite it");
+    }
+    Ok(())
 }
 
 /// Whether the text is coloured: never in a file, and as `--color`, NO_COLOR and TERM say.

@@ -381,3 +381,62 @@ fn completions_and_the_manual_are_made() {
     }
     assert!(out(&run(&["man"])).starts_with(".ie"));
 }
+
+#[test]
+fn a_comparison_is_a_gate_by_its_exit_code() {
+    let (small, large) = (fixture("gpt2-static"), fixture("gpt2-ragged"));
+    let code = |words: &[&str]| run(&[&["diff"], words].concat()).status.code();
+    assert_eq!(code(&[&small, &large]), Some(0));
+    assert_eq!(code(&[&small, &large, "--fail-over", "80%"]), Some(1));
+    assert_eq!(code(&[&small, &large, "--fail-over", "6000MiB"]), Some(1));
+    // What is asked for grows by 81.6% and 5.86 GiB, what is held by 160.9% and 12.11 GiB.
+    assert_eq!(code(&[&small, &large, "--fail-over", "100%"]), Some(1));
+    assert_eq!(code(&[&small, &large, "--fail-over", "161%"]), Some(0));
+    assert_eq!(code(&[&large, &small, "--fail-over", "0"]), Some(0));
+    check_fails(
+        &["diff", &small, "missing.pickle"],
+        3,
+        "oomph: cannot open missing.pickle: No such file or directory (os error 2)",
+    );
+    let two = run(&["diff", &small, &large, "--fail-over", "lots"]);
+    assert_eq!(two.status.code(), Some(2));
+    let said = "invalid value 'lots' for '--fail-over <SHARE|SIZE>': `lots` is neither a share nor a size: write 2% or 200MiB";
+    assert!(String::from_utf8_lossy(&two.stderr).contains(said));
+    let log = folder("diff-log").join("train.log");
+    fs::write(&log, "loss 0.5\n").unwrap();
+    let (log, why) =
+        (log.to_str().unwrap(), "there is no history of a GPU's memory in it: record it with `oomph run`");
+    check_fails(&["diff", log, &small], 3, &format!("oomph: {log}: nothing to compare, {why}"));
+}
+
+#[test]
+fn ranks_are_compared_with_ranks_and_what_is_alone_is_said() {
+    let folder = folder("diff-ranks");
+    let made = |name: &str, ranks: &[(&str, &str)]| {
+        let run = folder.join(name);
+        fs::create_dir_all(&run).unwrap();
+        fs::write(run.join("run.json"), "{}").unwrap();
+        for (rank, from) in ranks {
+            fs::copy(fixture(from), run.join(format!("{rank}.pickle"))).unwrap();
+        }
+        run.to_str().unwrap().to_owned()
+    };
+    let a = made("a", &[("rank0", "streams"), ("rank1", "fragmentation-oom")]);
+    let b = made("b", &[("rank0", "streams"), ("rank1", "fragmentation-oom")]);
+    let c = made("c", &[("rank1", "fragmentation-oom"), ("rank2", "streams")]);
+    let both = run(&["diff", &a, &b, "--fail-over", "0"]);
+    assert_eq!((both.status.code(), out(&both).matches("no difference").count()), (Some(0), 2));
+    let one = run(&["diff", &a, &c, "--fail-over", "0"]);
+    assert_eq!((one.status.code(), out(&one).matches("no difference").count()), (Some(3), 1));
+    let said = format!(
+        "oomph: {a}/rank0.pickle has no counterpart: it is not compared\noomph: {c}/rank2.pickle has no counterpart: it is not compared\n"
+    );
+    assert_eq!(String::from_utf8_lossy(&one.stderr), said);
+    // One recording on each side is one pair, whatever they are called.
+    let (rank0, rank2) = (format!("{a}/rank0.pickle"), format!("{c}/rank2.pickle"));
+    assert!(out(&run(&["diff", &rank0, &rank2])).starts_with("no difference"));
+    let d = made("d", &[("rank7", "streams"), ("rank8", "streams")]);
+    let none = format!("{a}/rank0.pickle, {a}/rank1.pickle, {d}/rank7.pickle, {d}/rank8.pickle");
+    let why = "nothing to compare: no rank or card is in both; name one recording of each";
+    check_fails(&["diff", &a, &d], 3, &format!("oomph: {why}: {none}"));
+}

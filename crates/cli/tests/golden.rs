@@ -103,6 +103,27 @@ fn tune() {
 }
 
 #[test]
+fn diff() {
+    let fixture = |name: &str| format!("fixtures/{name}/snapshot.pickle.gz");
+    let expected = root().join("crates/cli/tests/expected");
+    let (plain, expandable) = (fixture("gpt2-ragged"), fixture("gpt2-ragged-expandable"));
+    let (static_, leak) = (fixture("gpt2-static"), fixture("leak-oom"));
+    let cases = [
+        ("diff-settings.txt", vec!["diff", &plain, &expandable]),
+        ("diff-jobs.txt", vec!["diff", &static_, &plain]),
+        ("diff-jobs.json", vec!["diff", &static_, &plain, "--fail-over", "200%", "--json"]),
+        ("diff-same.txt", vec!["diff", &leak, &leak, "--fail-over", "0"]),
+    ];
+    let mut differences = Vec::new();
+    for (file, words) in cases {
+        let found = oomph(&words);
+        assert!(file.ends_with("json") || found.lines().all(|line| line.chars().count() <= 80), "{found}");
+        differences.extend(difference(&expected.join(file), &found));
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
 fn demo_and_help() {
     let expected = root().join("crates/cli/tests/expected");
     let cases = [
@@ -114,6 +135,8 @@ fn demo_and_help() {
         ("help-plan.txt", vec!["plan", "--help"]),
         ("help-fit.txt", vec!["fit", "--help"]),
         ("help-tune.txt", vec!["tune", "--help"]),
+        ("help-diff.txt", vec!["diff", "--help"]),
+        ("help-export.txt", vec!["export", "--help"]),
         ("help-status.txt", vec!["status", "--help"]),
         ("help-lint.txt", vec!["lint", "--help"]),
         ("help-mcp.txt", vec!["mcp", "--help"]),

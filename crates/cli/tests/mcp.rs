@@ -169,7 +169,10 @@ fn what_is_not_a_request_is_refused_as_the_protocol_wants() {
         );
     };
     call("{}", "tools/call needs the name of a tool");
-    call(r#"{"name":"run"}"#, "there is no tool run: there are explain, lint, plan, replay, tune, status");
+    call(
+        r#"{"name":"run"}"#,
+        "there is no tool run: there are explain, lint, plan, replay, tune, diff, status",
+    );
     call(r#"{"name":"status","arguments":[]}"#, "the arguments of a tool are an object");
     // Notifications and answers are never answered, whatever they say.
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/nonsense"}"#);

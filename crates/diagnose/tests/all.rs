@@ -1,6 +1,7 @@
 //! What is found in recordings and in messages. All files are one program, so that it is linked once.
 
 mod borrowed;
+mod diff;
 mod message_cures;
 mod message_places;
 mod message_robust;

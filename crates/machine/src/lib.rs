@@ -2,7 +2,7 @@
 //! line and Python, meet them through this crate.
 //!
 //! In reading order: whom it believes, the cores that replay settings, a file and what it holds, the folder of a run, the user's
-//! source, and from any of these to what is explained; the machine's memory, and a page that serves it.
+//! source, and from any of these to what is explained or compared; the machine's memory, and a page that serves it.
 
 pub mod trust;
 
@@ -15,6 +15,8 @@ pub mod run_folder;
 pub mod source;
 
 pub mod explain;
+
+pub mod compare;
 
 pub mod python_files;
 

@@ -19,6 +19,8 @@ mod verdict;
 
 mod breakdown;
 
+mod compared;
+
 mod message;
 
 pub mod json;
@@ -30,3 +32,5 @@ pub mod html;
 pub mod editors;
 
 pub mod prometheus;
+
+pub mod export;

@@ -5,11 +5,12 @@ from __future__ import annotations
 import linecache
 import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 NAME = re.compile(r"In\[\d+\]")
-# The lines of a cell that a recording quotes are cut here.
-_LONGEST = 200
+# The lines that a recording quotes are cut here.
+LONGEST = 200
 
 
 def ipython_shell() -> Any:
@@ -27,12 +28,21 @@ def name_of(file: str) -> str:
 
 def line_of(file: str, line: int) -> str:
     """What a line says; empty where its file is not there. IPython keeps what cells say where Python looks for it."""
-    return linecache.getline(file, line).strip()[:_LONGEST]
+    return linecache.getline(file, line).strip()[:LONGEST]
 
 
 def named(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same stack, with cells called as the notebook calls them."""
     return [{**frame, "filename": name_of(frame["filename"])} for frame in frames]
+
+
+def frames_of(snapshot: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The frames of a snapshot's stacks, each once: events share their stacks, and stacks their frames."""
+    blocks = [block for segment in snapshot["segments"] for block in segment["blocks"]]
+    stacks = {id(block.get("frames")): block.get("frames") for block in blocks}
+    for trace in snapshot["device_traces"]:
+        stacks.update((id(event.get("frames")), event.get("frames")) for event in trace)
+    yield from {id(frame): frame for stack in stacks.values() for frame in stack or ()}.values()
 
 
 class Quotes:
@@ -49,14 +59,8 @@ class Quotes:
         """Calls the cells in a snapshot's stacks as the notebook does, and notes those of their lines."""
         if ipython_shell() is None:
             return
-        blocks = [block for segment in snapshot["segments"] for block in segment["blocks"]]
-        # Events share their stacks, and stacks their frames.
-        stacks = {id(block.get("frames")): block.get("frames") for block in blocks}
-        for trace in snapshot["device_traces"]:
-            stacks.update((id(event.get("frames")), event.get("frames")) for event in trace)
-        frames = {id(frame): frame for stack in stacks.values() for frame in stack or ()}
         names: dict[str, str] = {}
-        for frame in frames.values():
+        for frame in frames_of(snapshot):
             file, line = frame["filename"], frame["line"]
             if file not in names:
                 names[file] = name_of(file)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from os import getpid
 from typing import Any
 
-from . import cells, classes, complaint, cuda, exceptions, failures, frameworks, host, keepers
+from . import cells, classes, complaint, cuda, exceptions, failures, frameworks, host, keepers, sources
 from .clock import now
 from .environment import VARIABLES
 from .marks import Marks
@@ -246,6 +246,7 @@ class Recorder:
             sidecar["ooms"] = [oom for oom in self.ooms if oom["time_us"] >= since]
             failures.keep(snapshot, sidecar["ooms"])
         sidecar["cells"] = failures.name_cells(snapshot, sidecar["ooms"])
+        sidecar["lines"] = sources.lines(snapshot)
         looks = self._first_look + self._oom_look + [entry for look in self._looks for entry in look]
         if self.is_recording:
             looks += self._look(why, snapshot["segments"])

@@ -1,8 +1,10 @@
 //! One file, or one folder, per verb.
 
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod lint;

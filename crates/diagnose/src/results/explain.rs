@@ -106,11 +106,11 @@ impl DeviceResult {
         self.explanation.verdict.iter().flat_map(|verdict| &verdict.culprits)
     }
 
-    /// What a line says: of a notebook's cell as it was recorded, of a file as `source` reads it.
+    /// What a line said when it was recorded, where that was noted; else as `source` reads it now.
     pub fn code(&self, line: &Line, source: &dyn Fn(&Line) -> Option<String>) -> Option<String> {
         let sidecar = self.recording.snapshot.sidecar.as_ref();
-        let cell = sidecar.and_then(|sidecar| sidecar.line_of_cell(&line.file, line.line));
-        cell.map(str::to_owned).or_else(|| source(line))
+        let noted = sidecar.and_then(|sidecar| sidecar.text_of(&line.file, line.line));
+        noted.map(str::to_owned).or_else(|| source(line))
     }
 }
 

@@ -136,6 +136,21 @@ impl Tape {
         self.complete_all();
     }
 
+    /// How many events there are so far.
+    pub(crate) fn events(&self) -> usize {
+        self.trace.events.len()
+    }
+
+    /// What PyTorch would have written, had recording begun after so many events: what was there then has no stack.
+    pub(crate) fn snapshot_from(mut self, events: usize) -> Snapshot {
+        let later: Vec<Event> = self.trace.events.drain(events..).collect();
+        let made: Vec<Addr> =
+            later.iter().filter(|event| event.action == Action::Alloc).map(|event| event.addr).collect();
+        self.stacks.retain(|addr, _| made.contains(addr));
+        self.trace.events = later;
+        self.snapshot()
+    }
+
     /// What PyTorch would have written.
     pub(crate) fn snapshot(mut self) -> Snapshot {
         self.trace.segments = self.torch.segments().iter().map(|segment| self.segment(segment)).collect();

@@ -32,7 +32,7 @@ use oomph_trace::{Addr, Bytes, EventIdx};
 
 use crate::counters::{Counters, Peaks, Tally};
 use crate::device::Device;
-use block::{Backing, Block, BlockId, Blocks, OwnerIdx, Segment, Segments, State, StreamIdx};
+use block::{Backing, Block, BlockId, Blocks, OwnerIdx, Segment, SegmentId, Segments, State, StreamIdx};
 use options::Options;
 use pool::{FreeKey, Owner, Shelf};
 use profile::{Profile, TieBreak};
@@ -263,6 +263,11 @@ impl<D: Device> Torch<D> {
     /// A block by its id.
     pub fn block(&self, id: BlockId) -> &Block {
         &self.blocks[id]
+    }
+
+    /// A segment by its id.
+    pub fn segment(&self, id: SegmentId) -> &Segment {
+        &self.segments[id]
     }
 
     fn raise_reserved(&mut self, size: Bytes) {

@@ -9,6 +9,7 @@ mod document;
 mod process;
 mod recording;
 mod explain;
+mod diff;
 mod fit;
 mod inspect;
 mod lint;
@@ -23,6 +24,7 @@ use oomph_diagnose::results::explain::{Explained as Found, FileResult, ProcessRe
 use schemars::JsonSchema;
 pub use serde::Serialize;
 
+pub use diff::{Diff, diff};
 pub use explain::{Explain, explain};
 pub use fit::{Fit, fit};
 pub use inspect::{Inspect, inspect};
@@ -82,6 +84,24 @@ pub fn printed(document: &impl Serialize) -> String {
 }
 
 document! {
+    /// What `oomph export` wrote.
+    pub fn export(written: &[(&'static str, String, usize)]) -> Export {
+        /// The schema's number: 1.
+        schema: u32 = SCHEMA,
+        /// The files.
+        written: Vec<Written> = written.iter().map(|(form, path, bytes)| file(form, path, *bytes)).collect(),
+    }
+
+    /// A file that was written.
+    fn file(form: &'static str, path: &str, bytes: usize) -> Written {
+        /// Its format: `perfetto`, `folded`, `speedscope`, `parquet`.
+        form: &'static str = form,
+        /// Where it is.
+        path: String = path.to_owned(),
+        /// How long it is.
+        bytes: usize = bytes,
+    }
+
     /// Where `oomph dump` had recordings written.
     pub fn dump(recordings: &[String]) -> Dump {
         /// The schema's number: 1.

@@ -3,6 +3,7 @@
 mod report;
 pub mod verdict;
 pub mod explain;
+pub mod diff;
 pub mod fit;
 pub mod inspect;
 mod proof;

@@ -36,6 +36,7 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         ("fit", json::document(vec![json::fit(&fit())])),
         ("rule", json::printed(&all)),
         ("lint", json::printed(&json::lint(&linted()))),
+        ("export", json::printed(&json::export(&[("parquet", "memory.parquet".to_owned(), 4096)]))),
         ("dump", json::printed(&json::dump(&["main.pickle".to_owned()]))),
     ];
     documents.extend(runs);

@@ -65,6 +65,7 @@ fn expected() -> Vec<(String, PathBuf)> {
             found.push(("explain".to_owned(), path));
         }
     }
+    found.push(("diff".to_owned(), root().join("crates/cli/tests/expected/diff-jobs.json")));
     found.push(("status".to_owned(), root().join("crates/machine/tests/expected/two-gpus.json")));
     found
 }

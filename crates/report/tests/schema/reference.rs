@@ -24,7 +24,7 @@ A field whose type says *absent* is not always there: most of them only in a [re
 run`, which holds more than a snapshot.
 
 For programs that check documents there is a JSON Schema (draft 2020-12) of each verb: [explain](schema/explain.json),
-[replay](schema/replay.json), [tune](schema/tune.json), [inspect](schema/inspect.json), [run](schema/run.json),
+[replay](schema/replay.json), [tune](schema/tune.json), [diff](schema/diff.json), [export](schema/export.json), [inspect](schema/inspect.json), [run](schema/run.json),
 [plan](schema/plan.json), [fit](schema/fit.json), [lint](schema/lint.json), [status](schema/status.json), [dump](schema/dump.json), [rule](schema/rule.json). The schemas
 and this page are made of the types in [crates/report/src/json](../../crates/report/src/json/mod.rs).
 ";
@@ -49,6 +49,8 @@ pub(crate) fn page(root: &Path) -> String {
     page.add::<json::Message>("`oomph explain` of a log or a message");
     page.add::<json::Replay>("`oomph replay`");
     page.add::<json::Tune>("`oomph tune`");
+    page.add::<json::Diff>("`oomph diff`");
+    page.add::<json::Export>("`oomph export`");
     page.add::<json::Inspect>("`oomph inspect`");
     page.add::<json::Run>("`oomph run`");
     page.add::<json::Plan>("`oomph plan`");

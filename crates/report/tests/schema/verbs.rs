@@ -27,6 +27,8 @@ pub(crate) fn schemas() -> Vec<(&'static str, Value)> {
         ("explain", schema::<json::Explained>("explain", Many::Devices)),
         ("replay", schema::<json::Replay>("replay", Many::Devices)),
         ("tune", schema::<json::Tune>("tune", Many::Devices)),
+        ("diff", schema::<json::Diff>("diff", Many::Devices)),
+        ("export", schema::<json::Export>("export", Many::One)),
         ("inspect", schema::<json::Inspect>("inspect", Many::One)),
         ("run", schema::<json::Run>("run", Many::One)),
         ("plan", schema::<json::Plan>("plan", Many::Devices)),

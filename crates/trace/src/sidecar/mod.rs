@@ -57,6 +57,8 @@ dicts! {
         plan: Option<PlanNotes>,
         /// What a process with measures against its need of memory tells of them.
         measures: Option<MeasureNotes>,
+        /// What the program's own lines said that asked for memory: their files may have been edited since.
+        lines: Vec<Cell>,
     }
 
     /// Who recorded what.
@@ -249,9 +251,9 @@ dicts! {
         graph: u64 = 0,
     }
 
-    /// A cell of a notebook.
+    /// A cell of a notebook, or a file.
     Cell {
-        /// Its name in stacks: `In[3]`.
+        /// Its name in stacks: `In[3]`, or a path.
         name: String,
         /// Its lines; empty where no stack names them.
         code: Vec<String>,
@@ -365,9 +367,9 @@ dicts! {
 }
 
 impl Sidecar {
-    /// What a line of a notebook's cell says, where it was noted.
-    pub fn line_of_cell(&self, name: &str, line: u32) -> Option<&str> {
-        let cell = self.cells.iter().find(|cell| cell.name == name)?;
+    /// What a line of a notebook's cell or of a file said, where it was noted.
+    pub fn text_of(&self, name: &str, line: u32) -> Option<&str> {
+        let cell = self.cells.iter().chain(&self.lines).find(|cell| cell.name == name)?;
         let code = cell.code.get(usize::try_from(line).ok()?.checked_sub(1)?)?;
         Some(code.trim()).filter(|code| !code.is_empty())
     }

@@ -101,7 +101,7 @@ pub(super) fn schema(tool: &Tool) -> Value {
         add(name, Kind::of(arg), if about.is_empty() { &help } else { about });
     }
     add(FOLDER, Kind::Text, FOLDER_IS);
-    let required = if let [one] = tool.needs { vec![*one] } else { Vec::new() };
+    let required = required(tool);
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
@@ -112,13 +112,23 @@ pub(super) fn asked(tool: &Tool, given: &Map<String, Value>) -> Result<Asked, St
     if !tool.needs.is_empty() && !tool.needs.iter().any(is_given) {
         return Err(format!("{} needs {}", tool.verb, tool.needs.join(" or ")));
     }
+    if let Some(name) = required(tool).into_iter().find(|name| !is_given(name)) {
+        return Err(format!("{} needs {name}", tool.verb));
+    }
     let mut asked = Asked {
         words: [tool.verb, "--json", "--quiet"].map(str::to_owned).to_vec(),
         folder: None,
         input: None,
     };
     let (mut program, mut places) = (Vec::new(), Vec::new());
-    for (name, value) in given.iter().filter(|(_, value)| !value.is_null()) {
+    // What has a place has it by the order of the table, not by that of the call.
+    let place = |name: &str| {
+        let has_place = arg(&verb, name).is_some_and(clap::Arg::is_positional);
+        tool.arguments.iter().position(|(listed, _)| *listed == name).filter(|_| has_place)
+    };
+    let mut given: Vec<(&String, &Value)> = given.iter().filter(|(_, value)| !value.is_null()).collect();
+    given.sort_by_key(|(name, _)| place(name));
+    for (name, value) in given {
         let is_input = tool.input.is_some_and(|(input, _)| input == name);
         let listed = tool.arguments.iter().any(|(listed, _)| listed == name);
         let arg = arg(&verb, name).filter(|_| listed);
@@ -148,6 +158,13 @@ pub(super) fn asked(tool: &Tool, given: &Map<String, Value>) -> Result<Asked, St
     }
     asked.words.extend(program.into_iter().chain(places));
     Ok(asked)
+}
+
+/// The arguments that the verb cannot do without.
+fn required(tool: &Tool) -> Vec<&'static str> {
+    let verb = verb(tool);
+    let needed = |name: &&str| arg(&verb, name).is_some_and(clap::Arg::is_required_set);
+    tool.arguments.iter().map(|(name, _)| *name).filter(needed).collect()
 }
 
 fn names(tool: &Tool) -> String {
@@ -193,6 +210,7 @@ mod tests {
             json!({ "file": "-x", "limit": "1GiB", "set": ["a:1", "b:2"] }),
             &["--limit=1GiB", "--set=a:1", "--set=b:2", "--", "-x"],
         );
+        check("diff", json!({ "b": "y", "fail_over": "2%", "a": "x" }), &["--fail-over=2%", "--", "x", "y"]);
         check(
             "explain",
             json!({ "files": ["a", "b"], "text": "oom", "profile": null }),
@@ -216,6 +234,7 @@ mod tests {
         assert_eq!(wrong("explain", json!({})), "explain needs text or files");
         assert_eq!(wrong("replay", json!({ "file": null })), "replay needs file");
         assert_eq!(wrong("replay", json!({ "file": 3 })), "`file` must be a string");
+        assert_eq!(wrong("diff", json!({ "a": "x" })), "diff needs b");
         assert_eq!(wrong("explain", json!({ "files": "a" })), "`files` must be a list of strings");
         let plan = |name: &str, value: Value| wrong("plan", json!({ "code": "1", name: value }));
         assert_eq!(plan("steps", json!("3")), "`steps` must be a whole number");

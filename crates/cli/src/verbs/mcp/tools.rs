@@ -104,6 +104,22 @@ pub(super) const TOOLS: &[Tool] = &[
         runs_code: false,
     },
     Tool {
+        verb: "diff",
+        about: "What a job needs more than before a change, and which lines ask for it: two PyTorch memory snapshots or \
+            folders of runs compared, each replayed from an empty cache. Reads files and runs nothing.",
+        arguments: &[
+            ("a", "The recording before the change"),
+            ("b", "The recording after it"),
+            (
+                "fail_over",
+                "How much more B may need, such as 2% or 200MiB; `gate` then says whether it is within that",
+            ),
+        ],
+        input: None,
+        needs: &["a", "b"],
+        runs_code: false,
+    },
+    Tool {
         verb: "status",
         about: "Who holds this machine's memory at this moment: each GPU with its processes, host memory, limits, and the \
             allocator settings in force.",
