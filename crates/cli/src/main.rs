@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Verb::Dump(verb) => verbs::dump::run(verb, &args.common).map(done),
         Verb::Replay(verb) => verbs::replay::run(verb, &args.common).map(done),
         Verb::Tune(verb) => verbs::tune::run(verb, &args.common).map(done),
+        Verb::View(verb) => verbs::view::run(verb, &args.common).map(done),
         Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common).map(done),
         Verb::Status(verb) => verbs::status::run(verb, &args.common).map(done),
         Verb::Rule { rule } => verbs::rule::run(rule.as_deref(), &args.common).map(done),

@@ -30,3 +30,5 @@ pub mod html;
 pub mod editors;
 
 pub mod prometheus;
+
+pub mod view;
