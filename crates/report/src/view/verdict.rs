@@ -75,7 +75,7 @@ fn menu(result: &DeviceResult, subject: &Subject) -> Value {
     let without = culprits.filter_map(|culprit| {
         let number = lines.iter().position(|line| line.as_ref() == Some(&culprit.line))?;
         let name = &subject.groups.parts[Part::Line as usize].names[number];
-        Some(json!({ "without": number, "title": text(&format!("without what {name} holds then")), "helps": true }))
+        Some(json!({ "without": number, "title": text(&format!("without what {name} holds then")), "helps": null }))
     });
     Value::from(settings.chain(without).collect::<Vec<Value>>())
 }

@@ -7,7 +7,7 @@ import { counted, count, size } from "./numbers.js";
 export function blockTable(blocks, pick) {
   const head = ["size", "line", "class", "events", "address"].map((text) => element("th", {}, text));
   const row = (block) => element("tr", { tabindex: 0, class: "link", onclick: () => pick(block), onkeydown: (event) => { if (event.key === "Enter") pick(block); } },
-    element("td", { class: "n" }, size(block.size)), element("td", {}, block.line), element("td", {}, block.class),
+    element("td", { class: "n" }, size(block.size)), element("td", { class: "wide" }, block.line), element("td", { class: "n" }, block.class),
     element("td", { class: "n" }, `${count(block.from)} – ${count(block.to)}`), element("td", { class: "n mono" }, block.addr));
   return element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, blocks.map(row))));
 }

@@ -16,7 +16,7 @@ export function element(name, attributes = {}, ...children) {
 
 /** Puts children in the place of what is there. */
 export function fill(parent, children) {
-  parent.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return parent;
 }
 

@@ -134,7 +134,7 @@ class App {
   view(panel) {
     const [from, to] = [this.state.from ?? 0, this.state.to ?? this.axis.end];
     const { width } = panel;
-    return { from, to, width, place: (slot) => (this.axis.x(slot) - from) / (to - from) * width };
+    return { from, to, width, slots: this.slots(), place: (slot) => (this.axis.x(slot) - from) / (to - from) * width };
   }
 
   /** The slots that are seen. */

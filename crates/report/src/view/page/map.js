@@ -44,25 +44,29 @@ export class SegmentMap {
     const [first, last] = app.slots();
     const [low, high] = this.units();
     let [level, height] = this.detail();
-    const drawn = new Set();
-    for (let missing = true; missing;) {
+    let drawn = [];
+    // As the timeline: the finest level of which all is there.
+    for (let asks = true, missing = true; missing;) {
       missing = false;
+      drawn = [];
+      const coarsest = level >= this.meta.map_top && height >= this.meta.map_height;
       const [wide, tall] = [COLUMNS * 2 ** level, ROWS * 2 ** height];
       for (let column = Math.floor(first / wide); column * wide < last; column += 1) {
         for (let row = Math.floor(low / tall); row * tall < high; row += 1) {
-          const made = this.tile(level, column, height, row);
-          if (made === undefined || made === null) missing = true;
-          else drawn.add(made);
+          const made = this.tile(level, column, height, row, asks || coarsest);
+          if (made) drawn.push(made);
+          else missing = true;
         }
       }
-      if (level >= this.meta.map_top && height >= this.meta.map_height) break;
+      if (coarsest) break;
+      asks = app.source.isFile;
       level = Math.min(level + 1, this.meta.map_top);
       height = Math.min(height + 1, this.meta.map_height);
     }
     const [sx, sy] = [ratio * panel.width / (view.to - view.from), -ratio * panel.drawn / (high - low)];
-    this.drawn = [...drawn];
+    this.drawn = drawn;
     for (const layer of [0, 1]) {
-      for (const made of [...this.drawn].reverse()) {
+      for (const made of drawn) {
         if (made.handles[layer].length) panel.painter.draw(made.handles[layer], view.from - made.origin, sx, high - made.base, sy);
       }
     }
@@ -70,14 +74,14 @@ export class SegmentMap {
     app.told(this.variant, this.says());
   }
 
-  tile(level, column, height, row) {
+  tile(level, column, height, row, asks) {
     const { app } = this;
     const key = app.key(this.variant, `m/${app.state.part}/${level}/${column}/${height}/${row}`) + app.state.only();
     if (!app.source.has(key)) return null;
-    return this.tiles.get(`${key} ${app.state.axis} ${app.scheme}`, async () => {
+    return this.tiles.get(`${key} ${app.state.axis} ${app.scheme}`, asks && (async () => {
       const bytes = await app.source.bytes(key);
       return bytes === null ? null : this.made(mapTile(bytes), level, column, height, row);
-    }, () => app.redraw());
+    }), () => app.redraw());
   }
 
   made(tile, level, column, height, row) {
@@ -101,8 +105,7 @@ export class SegmentMap {
 
   /** What the picture hides, in words. */
   says() {
-    const finest = Math.min(...this.drawn.map((made) => made.level + made.height), Infinity);
-    const now = this.drawn.filter((made) => made.level + made.height === finest);
+    const now = this.drawn;
     const sum = (of) => now.reduce((total, made) => total + of(made.tile, made), 0);
     const [left, lowest] = [Math.min(...now.map((made) => made.column)), Math.min(...now.map((made) => made.row))];
     // A block that lies in several tiles counts in the first of those that are seen.
@@ -160,7 +163,7 @@ export class SegmentMap {
     panel.over.append(svg("rect", { x: left + width + 3, width, y: bottom - height, height, fill: css(colours.bad, 0.3), stroke: css(colours.bad), "stroke-width": 1.5 }, svg("title", {}, `the request, ${size(failure.size)}, to scale`)));
     const words = `request ${shortSize(failure.size)}, largest hole ${shortSize(largest.size)}`;
     const anchor = left > panel.width / 2 ? "end" : "start";
-    const label = { x: anchor === "end" ? left - 5 : left + width * 2 + 8, y: Math.max(bottom - height + 10, 12), "font-size": 11, "font-weight": 600, "text-anchor": anchor, fill: css(colours.bad), class: "halo" };
+    const label = { x: anchor === "end" ? Math.max(left - 5, words.length * 6.2) : left + width * 2 + 8, y: Math.max(bottom - height + 10, 12), "font-size": 11, "font-weight": 600, "text-anchor": anchor, fill: css(colours.bad), class: "halo" };
     panel.over.append(svg("text", label, words));
   }
 

@@ -16,7 +16,7 @@ export class TileCache {
     this.asked = new Set();
   }
 
-  /** What was made of a tile, if it is there; else it is asked for, and `arrived` called once it is. */
+  /** What was made of a tile, if it is there; else, with a `load`, it is asked for, and `arrived` called once it is. */
   get(key, load, arrived) {
     const found = this.ready.get(key);
     if (found !== undefined) {
@@ -24,7 +24,7 @@ export class TileCache {
       this.ready.set(key, found);
       return found;
     }
-    if (!this.asked.has(key)) {
+    if (load && !this.asked.has(key)) {
       this.asked.add(key);
       load().then((made) => {
         this.asked.delete(key);

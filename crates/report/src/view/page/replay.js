@@ -31,7 +31,7 @@ export function showMenu(into, app, menu, act) {
   const entry = (one) => element("button", {
     type: "button",
     class: one.helps ? "helps" : "",
-    title: one.helps ? "helps" : "does not help",
+    title: one.helps === null ? null : one.helps ? "helps" : "does not help",
     onclick: () => act(one.without === undefined ? { settings: one.settings, limit: "", without: null } : { settings: "", limit: "", without: one.without }),
   }, one.title);
   const same = element("button", { type: "button", onclick: () => act({ settings: "", limit: "", without: null }) }, "as recorded");

@@ -43,38 +43,36 @@ export class Timeline {
     const ratio = panel.begin(app.colours.card);
     const view = app.view(panel);
     const top = app.top();
-    const drawn = new Set();
+    let drawn = [];
     const grain = above((view.to - view.from) / panel.width);
     const [first, last] = app.slots();
-    for (let level = this.level(), missing = true; missing && level <= this.meta.top; level += 1) {
+    // The finest level of which all is there; until then the coarsest, which is asked for too.
+    for (let level = this.level(), asks = true, missing = true; missing && level <= this.meta.top; level += 1) {
       missing = false;
+      drawn = [];
       const wide = TILE * 2 ** level;
       for (let tile = Math.floor(first / wide); tile * wide < last; tile += 1) {
-        const made = this.tile(level, tile, grain);
-        if (made === undefined || made === null) missing = true;
-        else drawn.add(made);
+        const made = this.tile(level, tile, grain, asks || level === this.meta.top);
+        if (made) drawn.push(made);
+        else missing = true;
       }
+      asks = app.source.isFile;
     }
-    // Coarse ones first: what is finer lies above them.
     const scale = [ratio * panel.width / (view.to - view.from), -ratio * panel.drawn / top];
-    this.finest = null;
-    for (const made of [...drawn].reverse()) {
-      panel.painter.draw(made.handles[0], view.from - made.origin, scale[0], top, scale[1]);
-      if (!this.finest || made.level < this.finest.level) this.finest = made;
-    }
-    this.drawn = [...drawn];
+    for (const made of drawn) panel.painter.draw(made.handles[0], view.from - made.origin, scale[0], top, scale[1]);
+    this.drawn = drawn;
     this.overlay(view, top);
   }
 
-  tile(level, tile, grain) {
+  tile(level, tile, grain, asks) {
     const { app } = this;
     const key = app.key(this.variant, `t/${app.state.part}/${level}/${tile}`) + app.state.only();
     const name = `${key} ${app.state.axis} ${grain} ${app.hidden.size ? [...app.hidden].join() : ""} ${app.scheme}`;
     if (!app.source.has(key)) return null;
-    return this.tiles.get(name, async () => {
+    return this.tiles.get(name, asks && (async () => {
       const bytes = await app.source.bytes(key);
       return bytes === null ? null : this.made(timelineTile(bytes), grain);
-    }, () => app.redraw());
+    }), () => app.redraw());
   }
 
   made(tile, grain) {
@@ -155,7 +153,7 @@ export class Timeline {
     const { panel } = this;
     const y = panel.drawn - bytes / top * panel.drawn;
     panel.over.append(svg("line", { x1: 0, x2: panel.width, y1: y, y2: y, stroke: css(colour), "stroke-dasharray": "6 4" }));
-    const words = svg("text", { x: panel.width - 6, y: y + (y < 16 ? 13 : -5), "text-anchor": "end", "font-size": 11, "font-weight": 600, fill: css(colour) }, text);
+    const words = svg("text", { x: panel.width - 6, y: y + (y < 16 ? 13 : -5), "text-anchor": "end", "font-size": 11, "font-weight": 600, fill: css(colour), class: "halo" }, text);
     panel.over.append(words);
   }
 
