@@ -10,7 +10,7 @@ use oomph_engine::replay::{Effect, Outcome, Run, Setup, Start, simulated_device}
 use oomph_engine::torch::SegmentView;
 use oomph_engine::torch::block::{OwnerIdx, StreamIdx};
 use oomph_engine::torch::rounding::SMALL_LIMIT;
-use oomph_trace::{Addr, Bytes, EventIdx};
+use oomph_trace::{Action, Addr, Bytes, EventIdx};
 
 use crate::watched::{Call, Watched};
 
@@ -102,10 +102,12 @@ pub struct Lives {
     pub end: u32,
 }
 
-/// Replays a program of so many events.
-pub fn replayed(program: &Program, setup: &Setup, start: Start, events: usize) -> Lives {
+/// Replays a program of so many events. `as_recorded`: the replay makes the recorded calls of the driver, so what it maps is
+/// shown at the recorded addresses.
+pub fn replayed(program: &Program, setup: &Setup, start: Start, events: usize, as_recorded: bool) -> Lives {
     let slots = (events as u32).max(1);
-    let device = Watched::new(simulated_device(program, setup, start));
+    let maps = program.driver.iter().filter(|call| as_recorded && call.action == Action::SegmentMap);
+    let device = Watched::new(simulated_device(program, setup, start), maps.map(|call| call.addr));
     let mut run = Run::new(program, setup, device, start);
     let mut book = Book::new(program.allocations.len(), slots);
     book.begin(&mut run);
@@ -173,6 +175,7 @@ impl Book {
     fn begin(&mut self, run: &mut Run<'_, Watched>) {
         run.device_mut().calls.clear();
         for SegmentView { addr, size, stream, owner, small, expandable, .. } in run.torch().segments() {
+            let addr = run.torch().device().shown(addr);
             let extent = Extent { from: 0, to: 0, addr, size, stream, owner, small, pages: expandable };
             self.held.insert(addr, extent);
         }
@@ -190,7 +193,7 @@ impl Book {
 
     fn birth(&mut self, id: AllocId, slot: u32, run: &Run<'_, Watched>) {
         let Some(block) = run.block(id) else { return };
-        let (addr, size, requested) = (block.addr, block.size, block.requested);
+        let (addr, size, requested) = (run.torch().device().shown(block.addr), block.size, block.requested);
         self.lives.of[id.index()] = Life { from: slot, to: u32::MAX, addr, size, requested };
         self.lives.turns.push(Turn { slot, id, born: true });
     }

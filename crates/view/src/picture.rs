@@ -85,8 +85,13 @@ impl Picture {
     /// The recording as it was: a replay under its own settings.
     pub fn recorded(subject: &Subject) -> Picture {
         let recording = &subject.recording;
-        let lives =
-            lives::replayed(&recording.program, &recording.setup, Start::AsRecorded, subject.events());
+        let lives = lives::replayed(
+            &recording.program,
+            &recording.setup,
+            Start::AsRecorded,
+            subject.events(),
+            recording.is_exact(),
+        );
         let ranks = Ranks::of(&subject.groups, &lives);
         Picture::made(subject, recording.setup.clone(), lives, ranks)
     }
@@ -94,7 +99,9 @@ impl Picture {
     /// The recording's program, or one made of it, under another setup; coloured as `like`.
     pub fn replayed(subject: &Subject, program: &Program, setup: &Setup, like: &Picture) -> Picture {
         let start = subject.recording.start_for(&setup.options);
-        let lives = lives::replayed(program, setup, start, subject.events());
+        let same = *setup == subject.recording.setup && program.ops == subject.recording.program.ops;
+        let as_recorded = same && subject.recording.is_exact();
+        let lives = lives::replayed(program, setup, start, subject.events(), as_recorded);
         Picture::made(subject, setup.clone(), lives, like.ranks.clone())
     }
 

@@ -10,7 +10,12 @@ use oomph_view::picture::{Picture, Subject};
 use crate::recorded::{moments, pictured};
 
 /// All rectangles of these levels, each once.
-fn drawn(subject: &Subject, picture: &Picture, level: u32, height: u32) -> (BTreeMap<u32, Rect>, Vec<Rect>, u64) {
+fn drawn(
+    subject: &Subject,
+    picture: &Picture,
+    level: u32,
+    height: u32,
+) -> (BTreeMap<u32, Rect>, Vec<Rect>, u64) {
     let columns = picture.lives.slots.div_ceil(512 << level);
     let rows = picture.addresses.total.div_ceil(ROWS << height);
     let (mut blocks, mut held, mut merged) = (BTreeMap::new(), Vec::new(), 0);
@@ -21,7 +26,8 @@ fn drawn(subject: &Subject, picture: &Picture, level: u32, height: u32) -> (BTre
             held.extend(tile.held);
             let [(inside, _), (before, _), (below, _), (both, _)] = tile.merged;
             let first = |is: bool, count: u64| if is { count } else { 0 };
-            merged += inside + first(column == 0, before) + first(row == 0, below) + first(column + row == 0, both);
+            merged +=
+                inside + first(column == 0, before) + first(row == 0, below) + first(column + row == 0, both);
         }
     }
     held.sort_by_key(|rect| (rect.slots, rect.units));
@@ -58,7 +64,11 @@ fn every_block_is_drawn_or_counted_among_the_merged() {
             let (level, height) = (top.0.saturating_sub(coarser), top.1.saturating_sub(coarser));
             let (blocks, _, merged) = drawn(&subject, &picture, level, height);
             // A tile with too many rectangles merges some that others draw, so none is missing but some count twice.
-            assert!(blocks.len() as u64 + merged >= lives, "{name}, level {level}: {} + {merged} < {lives}", blocks.len());
+            assert!(
+                blocks.len() as u64 + merged >= lives,
+                "{name}, level {level}: {} + {merged} < {lives}",
+                blocks.len()
+            );
         }
     }
 }
@@ -74,8 +84,9 @@ fn merged_pieces_fill_what_the_blocks_fill() {
     };
     let shown: f64 = tile.blocks.iter().map(area).sum();
     let lives = picture.lives.of.iter();
-    let real: f64 =
-        lives.map(|life| f64::from(life.to - life.from) * (life.size.0 / picture.addresses.unit) as f64).sum();
+    let real: f64 = lives
+        .map(|life| f64::from(life.to - life.from) * (life.size.0 / picture.addresses.unit) as f64)
+        .sum();
     // A share is told in 32 shades, and never below what it is.
     assert!(shown >= real * 0.999 && shown <= real * 1.1, "{shown} drawn for {real}");
 }

@@ -25,7 +25,10 @@ fn a_failure_is_marked_where_it_is() {
     let (found, left_out) = marks::of(&subject.recording, &picture.lives);
     let failures: Vec<_> = found.iter().filter(|mark| mark.kind == MarkKind::Failure).collect();
     assert_eq!(failures.len(), 1);
-    assert_eq!((failures[0].from, failures[0].text.as_str()), (1623, "failed: 180.00 MiB more was asked for"));
+    assert_eq!(
+        (failures[0].from, failures[0].text.as_str()),
+        (1623, "failed: 180.00 MiB more was asked for")
+    );
     assert!(left_out.is_empty());
 }
 
@@ -43,7 +46,11 @@ fn scopes_and_remarks_of_the_program_are_marked() {
     snapshot.traces[0].events[50].metadata = Some(said);
     let found = marks_of(snapshot);
     let scope = (MarkKind::Scope, at(100) as u32, at(900) as u32, "epoch 3".to_owned());
-    assert!(found.contains(&scope), "{:?}", found.iter().filter(|mark| mark.0 == MarkKind::Scope).collect::<Vec<_>>());
+    assert!(
+        found.contains(&scope),
+        "{:?}",
+        found.iter().filter(|mark| mark.0 == MarkKind::Scope).collect::<Vec<_>>()
+    );
     assert!(found.contains(&(MarkKind::Remark, 50, 51, "warm-up".to_owned())));
 }
 

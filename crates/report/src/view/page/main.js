@@ -547,6 +547,7 @@ class App {
 }
 
 const app = new App();
+app.readTile = timelineTile;
 globalThis.oomphView = app;
 app.start().catch((error) => {
   fill(document.getElementById("page"), [element("p", { class: "cause" }, `The page cannot show this: ${error.message}. Is \`oomph view\` still running?`)]);
