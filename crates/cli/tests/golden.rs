@@ -114,6 +114,7 @@ fn demo_and_help() {
         ("help-plan.txt", vec!["plan", "--help"]),
         ("help-fit.txt", vec!["fit", "--help"]),
         ("help-tune.txt", vec!["tune", "--help"]),
+        ("help-view.txt", vec!["view", "--help"]),
         ("help-status.txt", vec!["status", "--help"]),
         ("help-lint.txt", vec!["lint", "--help"]),
         ("help-mcp.txt", vec!["mcp", "--help"]),

@@ -20,7 +20,7 @@ import { showVerdict } from "./verdict.js";
 
 const PARTS = ["class", "line", "module", "phase"];
 const TABS = [["moment", "Moment"], ["flame", "By stack"], ["modules", "By module"], ["block", "Block and search"], ["compare", "Compare"]];
-const HELP = "Arrows move, + and − zoom, 0 shows all; with Shift, the same for addresses. 1 to 4: by class, line, module, phase. " +
+const HELP = "Left and right move, + and − zoom, 0 shows all; Shift with up and down moves along addresses, [ and ] zoom them. 1 to 4: by class, line, module, phase. " +
   "E, T, S: events, time, steps. P: the peak. F: the failure. /: search. C: copy as text. Escape: nothing chosen. " +
   "With the mouse: drag moves; wheel zooms once a picture was clicked, with Shift along addresses; Shift and drag chooses a stretch.";
 
@@ -48,6 +48,7 @@ class App {
     this.build();
     await this.open();
     this.state.onChange(() => this.changed());
+    this.state.onMove(() => this.redraw());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.colours = new Colours();
       this.scheme += 1;
@@ -349,17 +350,17 @@ class App {
   /** Buttons, menus and pictures, as the view is. */
   controls() {
     const { state, nodes, meta } = this;
-    const recordings = element("select", { "aria-label": "Recording", onchange: (event) => this.state.set({ recording: Number(event.target.value) }) },
-      this.list.map((one, at) => element("option", { value: at, selected: at === state.recording }, one.name)));
-    const search = element("input", { type: "search", placeholder: "line, 12 MiB or 0x7f…", "aria-label": "Search", value: state.find, disabled: this.source.isFile, title: this.source.isFile ? "a file cannot search" : null });
-    const form = element("form", { class: "search", onsubmit: (event) => {
-      event.preventDefault();
-      this.state.set({ find: search.value.trim(), tab: "block", block: null });
-    } }, search);
-    const button = (text, act, title) => element("button", { type: "button", onclick: act, title }, text);
     const controlsKey = [state.recording, state.part, state.axis, this.steps.length, state.class, state.stream, state.pool, state.find, this.scheme, Boolean(this.verdict)].join();
     if (controlsKey !== this.controlsKey) {
       this.controlsKey = controlsKey;
+      const recordings = element("select", { "aria-label": "Recording", onchange: (event) => this.state.set({ recording: Number(event.target.value) }) },
+        this.list.map((one, at) => element("option", { value: at, selected: at === state.recording }, one.name)));
+      const search = element("input", { type: "search", placeholder: "line, 12 MiB or 0x7f…", "aria-label": "Search", value: state.find, disabled: this.source.isFile, title: this.source.isFile ? "a file cannot search" : null });
+      const form = element("form", { class: "search", onsubmit: (event) => {
+        event.preventDefault();
+        this.state.set({ find: search.value.trim(), tab: "block", block: null });
+      } }, search);
+      const button = (text, act, title) => element("button", { type: "button", onclick: act, title }, text);
       fill(nodes.head, [element("p", { class: "brand" }, "oomph view"), this.list.length > 1 ? recordings : element("span", { class: "name" }, this.list[0].name), form,
         button("Copy text", () => this.copyText(), "what is chosen, as text"), button("Copy link", () => copy(location.href, (text) => this.status(text)), "an address that restores this view"),
         button("SVG", () => this.picture("svg"), "this view as a picture"), button("PNG", () => this.picture("png"), "this view as a picture"),
@@ -381,7 +382,10 @@ class App {
       const replayed = this.variant ? [titled(`As replayed: ${this.replayed.title}`, this.timelines[1].panel), titled("Addresses, as replayed", this.maps[1].panel)] : [];
       fill(nodes.pictures, [titled(`As recorded: ${this.meta.settings}${this.meta.exact ? "" : " (the replay parts from the recording; the rest is the replay's)"}`, this.timelines[0].panel), replayed.slice(0, 1), titled("Addresses over time", this.maps[0].panel), replayed.slice(1)]);
     }
-    fill(nodes.tabs, [choice("", TABS.map(([name, text]) => [name, text, name === "compare" && this.list.length < 2 ? "name two recordings to compare them" : null]), state.tab, (tab) => this.state.set({ tab }))]);
+    if (this.tabsKey !== `${state.tab} ${this.list.length}`) {
+      this.tabsKey = `${state.tab} ${this.list.length}`;
+      fill(nodes.tabs, [choice("", TABS.map(([name, text]) => [name, text, name === "compare" && this.list.length < 2 ? "name two recordings to compare them" : null]), state.tab, (tab) => this.state.set({ tab }))]);
+    }
     this.said();
   }
 
@@ -523,12 +527,11 @@ class App {
     const panel = this.timelines[0].panel;
     const middle = [panel.width / 2, this.maps[0].panel.drawn / 2];
     const [low, high] = [this.state.low ?? 0, this.state.high ?? 1];
-    const along = event.shiftKey;
     const acts = {
       ArrowLeft: () => this.move(panel, panel.width / 8, 0), ArrowRight: () => this.move(panel, -panel.width / 8, 0),
       ArrowUp: () => this.lookAt(low + (high - low) / 8, high + (high - low) / 8), ArrowDown: () => this.lookAt(low - (high - low) / 8, high - (high - low) / 8),
       "+": () => this.zoom(panel, ...middle, 0.6, false), "=": () => this.zoom(panel, ...middle, 0.6, false), "-": () => this.zoom(panel, ...middle, 1 / 0.6, false),
-      "*": () => this.zoom(this.maps[0].panel, ...middle, 0.6, true), _: () => this.zoom(this.maps[0].panel, ...middle, 1 / 0.6, true),
+      "]": () => this.zoom(this.maps[0].panel, ...middle, 0.6, true), "[": () => this.zoom(this.maps[0].panel, ...middle, 1 / 0.6, true),
       0: () => this.state.set({ from: null, to: null, low: null, high: null }),
       e: () => this.chooseAxis("events"), t: () => axisOf("time", this.meta, this.steps) && this.chooseAxis("time"), s: () => axisOf("steps", this.meta, this.steps) && this.chooseAxis("steps"),
       p: () => this.show(this.meta.peak), f: () => this.meta.failures.length && this.show(this.meta.failures[0].slot),
@@ -537,7 +540,7 @@ class App {
     };
     PARTS.forEach((part, at) => { acts[at + 1] = () => (part !== "class" || this.meta.has_classes) && this.state.set({ part }); });
     const vertical = event.key === "ArrowUp" || event.key === "ArrowDown";
-    if (vertical && !along && !document.activeElement.classList.contains("panel")) return;
+    if (vertical && !event.shiftKey && !document.activeElement.classList.contains("panel")) return;
     const act = acts[event.key] || acts[event.key.toLowerCase()];
     if (act) {
       event.preventDefault();

@@ -4,6 +4,7 @@ const DEFAULTS = {
   recording: 0, part: "", axis: "events", from: null, to: null, low: null, high: null, slot: null, block: null, tab: "moment",
   settings: null, limit: null, without: null, class: null, stream: null, pool: null, find: "", other: null,
 };
+const MOVES = ["from", "to", "low", "high"];
 const NUMBERS = ["recording", "from", "to", "low", "high", "slot", "block", "without", "class", "stream", "pool", "other"];
 
 /** The view, and who wants to know that it changes. */
@@ -11,6 +12,7 @@ export class State {
   constructor() {
     Object.assign(this, DEFAULTS);
     this.listeners = [];
+    this.movers = [];
     this.read();
     addEventListener("hashchange", () => {
       if (location.hash.slice(1) === this.written) return;
@@ -34,7 +36,8 @@ export class State {
     Object.assign(this, changes);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.write(), 150);
-    this.tell();
+    if (Object.keys(changes).every((key) => MOVES.includes(key))) this.movers.forEach((mover) => mover());
+    else this.tell();
   }
 
   /** The part of the address behind #. */
@@ -53,6 +56,8 @@ export class State {
   }
 
   onChange(listener) { this.listeners.push(listener); }
+  /** Only what is seen of the axes has changed. */
+  onMove(mover) { this.movers.push(mover); }
   tell() { this.listeners.forEach((listener) => listener()); }
 
   /** The filter as the server reads it. */
