@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -36,16 +37,25 @@ class Browser:
         self.folder = tempfile.mkdtemp(prefix="oomph-browser-")
         inward, self.outgoing = os.pipe()
         self.incoming, outward = os.pipe()
-        command = f'exec "$0" {FLAGS} --user-data-dir="$1" about:blank 3<&{inward} 4>&{outward}'
+        # The browser reads descriptor 3 and writes 4; ours are moved out of the way first.
+        ours = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in (inward, outward)]
+        os.close(inward)
+        os.close(outward)
+
+        def hand_over() -> None:
+            for number, end in enumerate(ours, start=3):
+                os.dup2(end, number)
+
         self.process = subprocess.Popen(
-            ["sh", "-c", command, program, self.folder],
-            pass_fds=(inward, outward),
+            [program, *FLAGS.split(), f"--user-data-dir={self.folder}", "about:blank"],
+            close_fds=False,
+            preexec_fn=hand_over,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        os.close(inward)
-        os.close(outward)
+        for end in ours:
+            os.close(end)
         self.number = 0
         self.rest = b""
         self.session: str | None = None

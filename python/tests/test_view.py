@@ -258,7 +258,7 @@ def test_who_has_no_token_or_comes_from_elsewhere_gets_nothing(browser: Browser,
         # Another site's page cannot read it, nor frame it.
         other = "fetch('%sdata/list').then(() => 'read', () => 'refused')" % address
         browser.open("data:text/html,<p>another site")
-        browser.wait("document.querySelector('p')")
+        browser.wait("document.querySelector('p') !== null")
         assert browser.run(other) == "refused"
 
 
@@ -322,10 +322,10 @@ def test_search_filter_compare_and_pictures(browser: Browser, oomph_bin: str, fi
     first, second = (fixtures / name / "snapshot.pickle.gz" for name in ("streams", "fragmentation-oom"))
     with served(oomph_bin, second, first) as address:
         shown(browser, address, "tab=block&find=180+MiB")
-        browser.wait("document.querySelector('.under .note')")
+        browser.wait("document.querySelector('.under .note') !== null")
         assert browser.run("document.querySelector('.under .note').textContent").startswith("11 allocations for “180 MiB”; together they had at most 1.93 GiB in use.")
         browser.run("document.querySelector('.under tbody tr').click()")
-        browser.wait("document.querySelector('.under .stack li')")
+        browser.wait("document.querySelector('.under .stack li') !== null")
         assert "train.py:142 case_frag_split" in browser.run("document.querySelector('.under').innerText")
         shown(browser, address, "tab=compare")
         browser.wait("document.querySelectorAll('.under tbody tr').length > 1")
@@ -382,7 +382,7 @@ def test_a_plan_and_the_ranks_of_a_run_are_shown(
         shown(browser, address, "recording=1&tab=compare")
         names = browser.run("[...document.querySelectorAll('select[aria-label=Recording] option')].map((one) => one.textContent)")
         assert names == ["rank0.pickle, GPU 0", "rank1.pickle, GPU 0"]
-        browser.wait("document.querySelector('.under .note')")
+        browser.wait("document.querySelector('.under .note') !== null")
         assert browser.run("document.querySelector('.under .note').textContent").endswith(", the same.")
         is_clean(browser, address)
 
