@@ -329,7 +329,7 @@ def test_search_filter_compare_and_pictures(browser: Browser, oomph_bin: str, fi
         assert "train.py:142 case_frag_split" in browser.run("document.querySelector('.under').innerText")
         shown(browser, address, "tab=compare")
         browser.wait("document.querySelectorAll('.under tbody tr').length > 1")
-        assert browser.run("document.querySelector('.under .note').textContent").startswith("In use at the peak of each: first snapshot.pickle.gz, GPU 0, 3.52 GiB; second")
+        assert browser.run("document.querySelector('.under .note').textContent").startswith("In use at the peak of each: first fragmentation-oom/snapshot.pickle.gz, GPU 0, 3.52 GiB; second")
         shown(browser, address, "recording=1&stream=1")
         part = browser.run("oomphView.timelines[0].drawn[0].tile.activeMax.reduce((a, b) => Math.max(a, b), 0)")
         shown(browser, address, "recording=1")

@@ -25,12 +25,18 @@ pub struct Listed {
     pub subject: std::sync::Arc<Subject>,
 }
 
-/// All recordings that were named.
+/// All recordings that were named. Files of one name are told apart by their folders.
 pub fn list(all: &[Listed]) -> Vec<u8> {
+    let last = |listed: &Listed, parts: usize| {
+        let words: Vec<&str> = listed.name.split('/').collect();
+        words[words.len().saturating_sub(parts)..].join("/")
+    };
     let one = |listed: &Listed| {
         let recording = &listed.subject.recording;
         let rank = recording.snapshot.sidecar.as_ref().and_then(told::rank);
-        let name = listed.name.rsplit('/').next().unwrap_or(&listed.name);
+        let is_shared =
+            all.iter().any(|other| other.name != listed.name && last(other, 1) == last(listed, 1));
+        let name = last(listed, if is_shared { 2 } else { 1 });
         let rank = rank.map(|rank| format!(", {rank}")).unwrap_or_default();
         json!({
             "file": text(&listed.name),

@@ -54,7 +54,8 @@ const IMPURE: &[&str] = &[
 /// trace, engine, diagnose, view and lint are pure: bytes in, values out.
 pub fn impure(repository: &Repository) -> Vec<Problem> {
     let pure = |file: &&File| {
-        file.is_source() && matches!(file.crate_name(), Some("trace" | "engine" | "diagnose" | "view" | "lint"))
+        file.is_source()
+            && matches!(file.crate_name(), Some("trace" | "engine" | "diagnose" | "view" | "lint"))
     };
     let mut problems = Vec::new();
     for file in repository.rust().filter(pure) {

@@ -8,6 +8,7 @@ import { svg } from "./paint_svg.js";
 const ROW = 15;
 const STEP = 20;
 const MOST_ROWS = 60;
+const PAGE = 2 ** 21;
 
 /** Rows of one length, filled from the first; what is longer goes on in the next. */
 function placed(segments, row) {
@@ -62,7 +63,9 @@ export function showSlice(into, app, slice, meta, pick) {
   const failure = meta.failures.find((failed) => failed.slot === slice.slot);
   const total = Math.max(held, failure ? failure.size : 0, 1);
   const longest = slice.segments.reduce((most, segment) => Math.max(most, segment.size), 0);
-  const row = Math.max(longest <= total / 6 ? longest : 0, failure ? failure.size : 0, total / 20, 2 ** 21);
+  const least = Math.max(longest <= total / 6 ? longest : 0, failure ? failure.size : 0, total / 20, 1);
+  // A whole number, so that no rest is left at the end of a row.
+  const row = Math.ceil(least / PAGE) * PAGE;
   const all = placed(slice.segments, row);
   const part = Object.keys(meta.parts).indexOf(app.state.part);
   const names = meta.parts[app.state.part];
