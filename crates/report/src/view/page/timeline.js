@@ -153,7 +153,7 @@ export class Timeline {
     const { panel } = this;
     const y = panel.drawn - bytes / top * panel.drawn;
     panel.over.append(svg("line", { x1: 0, x2: panel.width, y1: y, y2: y, stroke: css(colour), "stroke-dasharray": "6 4" }));
-    const words = svg("text", { x: panel.width - 6, y: y + (y < 16 ? 13 : -5), "text-anchor": "end", "font-size": 11, "font-weight": 600, fill: css(colour), class: "halo" }, text);
+    const words = svg("text", { x: 6, y: y + (y < 16 ? 13 : -5), "font-size": 11, "font-weight": 600, fill: css(colour), class: "halo" }, text);
     panel.over.append(words);
   }
 
