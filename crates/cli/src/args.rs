@@ -6,6 +6,7 @@ mod export;
 mod fit;
 mod lint;
 mod plan;
+mod view;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub(crate) use fit::Fit;
 pub(crate) use lint::{Form, Lint};
 pub(crate) use plan::Plan;
 pub(crate) use run::{Run, script_for_verb, set_script_apart};
+pub(crate) use view::View;
 
 /// Why a CUDA job ran out of memory, and which change fixes it: proved by replaying the job's own allocations.
 #[derive(Debug, Parser)]
@@ -38,6 +40,7 @@ pub(crate) use run::{Run, script_for_verb, set_script_apart};
   oomph snapshot.pickle           the same, from a snapshot of PyTorch's
   oomph plan --gpu T4 train.py    will it fit? with no GPU, before it is run
   oomph fit --gpu T4 train.py     run it so that it fits
+  oomph view snapshot.pickle      see it: over time, by address
   oomph status                    who holds the memory now?
   oomph demo                      see it on a recording of a real job",
     after_help = "A snapshot comes from PyTorch:
@@ -157,6 +160,9 @@ With --dry-run: 0 if it fits."
     /// A recording for other programs: Perfetto, flame graphs, DuckDB
     #[command(before_help = export::EXAMPLES, override_usage = export::USAGE)]
     Export(Export),
+    /// See memory in a browser: over time, by address, as recorded and as replayed
+    #[command(before_help = view::EXAMPLES, after_help = view::MORE)]
+    View(View),
     /// What a snapshot holds: devices, events, segments, stacks, settings
     #[command(before_help = "Example:
   oomph inspect snapshot.pickle")]

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         // Its exit code says whether it grew by more than is allowed.
         Verb::Diff(verb) => verbs::diff::run(verb, &args.common),
         Verb::Export(verb) => verbs::export::run(verb, &args.common).map(done),
+        Verb::View(verb) => verbs::view::run(verb, &args.common).map(done),
         Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common).map(done),
         Verb::Status(verb) => verbs::status::run(verb, &args.common).map(done),
         Verb::Rule { rule } => verbs::rule::run(rule.as_deref(), &args.common).map(done),

@@ -137,6 +137,7 @@ fn demo_and_help() {
         ("help-tune.txt", vec!["tune", "--help"]),
         ("help-diff.txt", vec!["diff", "--help"]),
         ("help-export.txt", vec!["export", "--help"]),
+        ("help-view.txt", vec!["view", "--help"]),
         ("help-status.txt", vec!["status", "--help"]),
         ("help-lint.txt", vec!["lint", "--help"]),
         ("help-mcp.txt", vec!["mcp", "--help"]),

@@ -61,14 +61,15 @@ impl Class {
 pub type ByClass = Vec<(Class, Bytes)>;
 
 /// The class of each allocation of a recording.
-pub(crate) struct Classes {
+#[derive(Debug)]
+pub struct Classes {
     /// By id.
     of: Vec<Class>,
 }
 
 impl Classes {
     /// `None` where the recording has neither marks nor samples.
-    pub(crate) fn find(recording: &Recording, phases: &Phases) -> Option<Classes> {
+    pub fn find(recording: &Recording, phases: &Phases) -> Option<Classes> {
         let sidecar = recording.snapshot.sidecar.as_ref()?;
         let on_device = |entry: &&ClassSample| i64::from(entry.device) == i64::from(recording.trace().device);
         let mut samples: Vec<ClassSample> = sidecar.classes.iter().filter(on_device).copied().collect();
@@ -105,7 +106,7 @@ impl Classes {
     }
 
     /// What an allocation was for.
-    pub(crate) fn of(&self, id: AllocId) -> Class {
+    pub fn of(&self, id: AllocId) -> Class {
         self.of[id.index()]
     }
 

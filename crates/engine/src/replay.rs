@@ -118,20 +118,24 @@ pub enum Effect {
 }
 
 impl<'a> Run<'a, SimulatedDevice> {
-    /// A replay before the first operation, on a simulated device that gives the recorded addresses where it can.
+    /// A replay before the first operation, on [`simulated_device`].
     pub fn simulated(program: &'a Program, setup: &Setup, start: Start) -> Run<'a, SimulatedDevice> {
-        let mut device = SimulatedDevice::new(setup.capacity);
-        match start {
-            Start::AsRecorded => program.initial.iter().for_each(|seed| device.adopt(seed.addr, seed.size())),
-            Start::MadeAgain => {
-                let fixed = program.initial.iter().filter(|seed| !seed.expandable);
-                device = device.with_addresses(fixed.map(|seed| (seed.addr, seed.size())));
-            }
-        }
-        let asked = program.driver.iter().filter(|call| call.action == Action::SegmentAlloc);
-        let device = device.with_addresses(asked.map(|call| (call.addr, call.size)));
-        Run::new(program, setup, device, start)
+        Run::new(program, setup, simulated_device(program, setup, start), start)
     }
+}
+
+/// A simulated device that gives the recorded addresses where it can.
+pub fn simulated_device(program: &Program, setup: &Setup, start: Start) -> SimulatedDevice {
+    let mut device = SimulatedDevice::new(setup.capacity);
+    match start {
+        Start::AsRecorded => program.initial.iter().for_each(|seed| device.adopt(seed.addr, seed.size())),
+        Start::MadeAgain => {
+            let fixed = program.initial.iter().filter(|seed| !seed.expandable);
+            device = device.with_addresses(fixed.map(|seed| (seed.addr, seed.size())));
+        }
+    }
+    let asked = program.driver.iter().filter(|call| call.action == Action::SegmentAlloc);
+    device.with_addresses(asked.map(|call| (call.addr, call.size)))
 }
 
 impl<'a, D: Device> Run<'a, D> {
@@ -200,6 +204,16 @@ impl<'a, D: Device> Run<'a, D> {
     /// The allocator.
     pub fn torch(&self) -> &Torch<D> {
         &self.torch
+    }
+
+    /// The device under the allocator.
+    pub fn device_mut(&mut self) -> &mut D {
+        self.torch.device_mut()
+    }
+
+    /// The block of an allocation, while it is in use.
+    pub fn block(&self, id: AllocId) -> Option<&Block> {
+        self.blocks[id.index()].map(|block| self.torch.block(block))
     }
 
     /// The allocations in use and their blocks, by id.

@@ -2,7 +2,8 @@
 //! line and Python, meet them through this crate.
 //!
 //! In reading order: whom it believes, the cores that replay settings, a file and what it holds, the folder of a run, the user's
-//! source, and from any of these to what is explained or compared; the machine's memory, and a page that serves it.
+//! source, and from any of these to what is explained or compared; the machine's memory; connections, a page that serves
+//! that memory, and a page that shows recordings.
 
 pub mod trust;
 
@@ -22,4 +23,8 @@ pub mod python_files;
 
 pub mod status;
 
+pub mod connections;
+
 pub mod serve;
+
+pub mod view;

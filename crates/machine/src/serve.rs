@@ -1,23 +1,14 @@
 //! One page over HTTP, for those who ask again and again, such as Prometheus.
 //!
-//! It is as small as it can be: one request per connection, GET and HEAD of one path. Connections are bounded in number,
-//! requests in size and time. Each has a thread of its own, so whoever sends nothing keeps nobody waiting; the page is made
-//! for one at a time.
+//! It is as small as it can be: GET and HEAD of one path. The page is made for one at a time.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::net::TcpListener;
+use std::sync::{Mutex, PoisonError};
+
+use crate::connections;
 
 /// The path that the page is at.
 pub const PATH: &str = "/metrics";
-/// The longest request that is read.
-const LONGEST: usize = 8 << 10;
-/// How long a request may take to arrive, and its answer to leave.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How many are answered at once. Who comes then waits until one of them is done.
-const MOST: usize = 64;
 
 /// A page to be served.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +19,8 @@ pub struct Page<Body> {
     pub body: Body,
 }
 
-/// Answers requests for as long as the program runs. What goes wrong with one connection ends that connection only.
+/// Answers requests for as long as the program runs.
 pub fn forever<Body: Fn() -> String + Sync>(listener: &TcpListener, page: &Page<Body>) -> ! {
-    let places = Places { taken: Mutex::new(0), given_back: Condvar::new() };
     let making = Mutex::new(());
     let page = Page {
         content_type: page.content_type,
@@ -39,85 +29,7 @@ pub fn forever<Body: Fn() -> String + Sync>(listener: &TcpListener, page: &Page<
             (page.body)()
         },
     };
-    thread::scope(|scope| {
-        loop {
-            places.take();
-            let Ok((stream, _)) = listener.accept() else {
-                // Out of file descriptors, say: others may be given back by and by.
-                places.give_back();
-                thread::sleep(Duration::from_millis(100));
-                continue;
-            };
-            scope.spawn(|| {
-                // The other side went away or took too long, so there is nobody to report to.
-                let _ = answer(stream, &page);
-                places.give_back();
-            });
-        }
-    })
-}
-
-/// Places for those who are answered at once.
-struct Places {
-    taken: Mutex<usize>,
-    given_back: Condvar,
-}
-
-impl Places {
-    fn take(&self) {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = self.given_back.wait_while(taken, |taken| *taken >= MOST);
-        *free.unwrap_or_else(PoisonError::into_inner) += 1;
-    }
-
-    fn give_back(&self) {
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.given_back.notify_one();
-    }
-}
-
-/// Reads one request and answers it.
-fn answer<Body: Fn() -> String>(mut stream: TcpStream, page: &Page<Body>) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let head = head(&mut stream)?;
-    stream.write_all(&response(head.as_deref(), page))?;
-    stream.shutdown(Shutdown::Write)?;
-    // A connection that is closed with something unread is reset, and the answer may be lost with it.
-    let mut rest = [0; 1024];
-    let deadline = Instant::now() + PATIENCE;
-    for _ in 0..64 {
-        match deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            Some(left) => stream.set_read_timeout(Some(left))?,
-            None => break,
-        }
-        if stream.read(&mut rest)? == 0 {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// A request up to the empty line that ends its head; `None` where it is longer than any we answer.
-fn head(stream: &mut TcpStream) -> io::Result<Option<String>> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut bytes = Vec::new();
-    let mut part = [0; 1024];
-    loop {
-        let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
-        stream.set_read_timeout(Some(left.ok_or(io::ErrorKind::TimedOut)?))?;
-        let read = stream.read(&mut part)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes.extend_from_slice(&part[..read]);
-        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-            bytes.truncate(end);
-            return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
-        }
-        if bytes.len() > LONGEST {
-            return Ok(None);
-        }
-    }
+    connections::forever(listener, |head| response(head, &page))
 }
 
 /// The whole answer to a request's head.
@@ -155,6 +67,10 @@ fn response<Body: Fn() -> String>(head: Option<&str>, page: &Page<Body>) -> Vec<
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Read, Write};
+    use std::net::TcpStream;
+    use std::thread;
+
     use super::*;
 
     fn check(head: Option<&str>, expected: &str) {

@@ -34,3 +34,5 @@ pub mod editors;
 pub mod prometheus;
 
 pub mod export;
+
+pub mod view;

@@ -16,3 +16,4 @@ pub(crate) mod run;
 pub(crate) mod fit;
 pub(crate) mod status;
 pub(crate) mod tune;
+pub(crate) mod view;

@@ -250,6 +250,11 @@ impl<D: Device> Torch<D> {
         &self.tally
     }
 
+    /// The device, to look at.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
     /// The device, to change it between calls.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device

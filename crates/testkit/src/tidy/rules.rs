@@ -51,10 +51,11 @@ const IMPURE: &[&str] = &[
     "thread_local!",
 ];
 
-/// trace, engine, diagnose and lint are pure: bytes in, values out.
+/// trace, engine, diagnose, view and lint are pure: bytes in, values out.
 pub fn impure(repository: &Repository) -> Vec<Problem> {
     let pure = |file: &&File| {
-        file.is_source() && matches!(file.crate_name(), Some("trace" | "engine" | "diagnose" | "lint"))
+        file.is_source()
+            && matches!(file.crate_name(), Some("trace" | "engine" | "diagnose" | "view" | "lint"))
     };
     let mut problems = Vec::new();
     for file in repository.rust().filter(pure) {
