@@ -43,6 +43,7 @@ class App {
     this.list = (await this.source.json("list")).recordings;
     this.state.recording = Math.min(this.state.recording, this.list.length - 1);
     this.build();
+    this.source.whenLost = () => { this.nodes.status.textContent = "`oomph view` has ended: start it again, and open the new address."; };
     await this.open();
     this.state.onChange(() => this.changed());
     this.state.onMove(() => this.redraw());
