@@ -51,7 +51,9 @@ def browser() -> Iterator[Browser]:
 
 
 def shown(browser: Browser, address: str, fragment: str = "") -> None:
-    """Opens the page and waits until all of it is there."""
+    """Opens the page and waits until all of it is there. What the last page still says is not this one's."""
+    browser.open("about:blank")
+    browser.wait("location.href === 'about:blank'")
     browser.forget()
     browser.open(f"{address}#{fragment}")
     browser.wait(DRAWN, 60)

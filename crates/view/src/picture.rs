@@ -71,12 +71,12 @@ pub struct Picture {
     /// What it was replayed on.
     pub setup: Setup,
     /// The replay.
-    pub lives: Lives,
+    pub lives: Arc<Lives>,
     /// Its groups. They are those of the recorded replay, so that colours mean the same.
-    pub ranks: Ranks,
+    pub ranks: Arc<Ranks>,
     /// Where addresses are drawn.
-    pub addresses: Addresses,
-    index: Index,
+    pub addresses: Arc<Addresses>,
+    index: Arc<Index>,
     pyramid: Pyramid,
     shown: Option<Vec<bool>>,
 }
@@ -92,7 +92,7 @@ impl Picture {
             subject.events(),
             recording.is_exact(),
         );
-        let ranks = Ranks::of(&subject.groups, &lives);
+        let ranks = Arc::new(Ranks::of(&subject.groups, &lives));
         Picture::made(subject, recording.setup.clone(), lives, ranks)
     }
 
@@ -102,7 +102,7 @@ impl Picture {
         let same = *setup == subject.recording.setup && program.ops == subject.recording.program.ops;
         let as_recorded = same && subject.recording.is_exact();
         let lives = lives::replayed(program, setup, start, subject.events(), as_recorded);
-        Picture::made(subject, setup.clone(), lives, like.ranks.clone())
+        Picture::made(subject, setup.clone(), lives, Arc::clone(&like.ranks))
     }
 
     /// The same with only some of the allocations shown.
@@ -115,11 +115,11 @@ impl Picture {
         Picture { pyramid, shown: Some(shown), ..self.clone() }
     }
 
-    fn made(subject: &Subject, setup: Setup, lives: Lives, ranks: Ranks) -> Picture {
+    fn made(subject: &Subject, setup: Setup, lives: Lives, ranks: Arc<Ranks>) -> Picture {
         let counted = Counted { groups: &subject.groups, ranks: &ranks, lives: &lives, only: None };
         let (pyramid, index) = (Pyramid::of(&counted), Index::of(&counted));
-        let addresses = Addresses::of(&[&lives]);
-        Picture { setup, lives, ranks, addresses, index, pyramid, shown: None }
+        let (addresses, index) = (Arc::new(Addresses::of(&[&lives])), Arc::new(index));
+        Picture { setup, lives: Arc::new(lives), ranks, addresses, index, pyramid, shown: None }
     }
 
     fn counted<'a>(&'a self, subject: &'a Subject) -> Counted<'a> {

@@ -1,7 +1,5 @@
 //! What is marked on the axis.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
-
 use std::sync::Arc;
 
 use oomph_engine::recording::{Known, Recording};
@@ -39,7 +37,7 @@ fn scopes_and_remarks_of_the_program_are_marked() {
     let (name, said) = (snapshot.texts.intern("epoch 3"), snapshot.texts.intern("warm-up"));
     let device = snapshot.traces[0].device;
     let times: Vec<u64> = snapshot.traces[0].events.iter().map(|event| event.time_us).collect();
-    let at = |index: usize| times.iter().position(|time| *time == times[index]).unwrap();
+    let at = |index: usize| times.iter().position(|time| *time == times[index]).expect("it is one of them");
     for (starts, time_us) in [(true, times[100]), (false, times[900])] {
         snapshot.annotations.push(Annotation { name, starts, device, time_us });
     }

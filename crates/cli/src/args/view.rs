@@ -32,7 +32,13 @@ pub(crate) struct View {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// The port to serve at; a free one if not said
-    #[arg(long, value_name = "PORT", default_value_t = 0, conflicts_with = "html")]
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 0,
+        hide_default_value = true,
+        conflicts_with = "html"
+    )]
     pub(crate) port: u16,
     /// Print the address and open no browser
     #[arg(long, conflicts_with = "html")]

@@ -68,7 +68,7 @@ fn lead(address: &str, token: &Token) {
             let _ = fs::remove_file(file);
         }
         Err(error) => {
-            output::complain(&format!("oomph: cannot open a browser: {error}: open the address in one"))
+            output::complain(&format!("oomph: cannot open a browser: {error}: open the address in one"));
         }
     }
 }

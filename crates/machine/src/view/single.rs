@@ -21,7 +21,6 @@ pub fn single_file(session: &Session, budget: Budget) -> String {
     for place in 1..session.len() {
         keep(&format!("compare/0/{place}"));
     }
-    let each = Budget { bytes: budget.bytes };
     let mut levels: Vec<Levels> = (0..session.len()).filter_map(|place| Levels::of(session, place)).collect();
     for levels in &levels {
         for slot in &levels.moments {
@@ -51,7 +50,7 @@ pub fn single_file(session: &Session, budget: Budget) -> String {
             "of recording {}, columns of fewer than {} events, beyond {} MB",
             levels.place + 1,
             1u64 << levels.level,
-            each.bytes >> 20
+            budget.bytes >> 20
         ));
     }
     view::single_file(&kept, &left_out)

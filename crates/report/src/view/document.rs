@@ -31,6 +31,9 @@ const MODULES: &[&str] = &[
     include_str!("page/replay.js"),
     include_str!("page/compare.js"),
     include_str!("page/pictures.js"),
+    include_str!("page/keys.js"),
+    include_str!("page/chosen.js"),
+    include_str!("page/controls.js"),
     include_str!("page/main.js"),
 ];
 

@@ -6,9 +6,9 @@
 mod sha256;
 mod base64;
 mod foreign;
-mod tiles;
 mod recording;
 mod moment;
+mod tiles;
 mod found;
 mod verdict;
 mod document;

@@ -2,27 +2,24 @@
 
 import { axisOf } from "./axis.js";
 import { Colours, css } from "./colours.js";
+import { sayChosen } from "./chosen.js";
 import { showCompared } from "./compare.js";
+import { showControls } from "./controls.js";
 import { showBlock, showFound } from "./details.js";
-import { choice, copy, element, fill, save } from "./dom.js";
+import { copy, element, fill, save } from "./dom.js";
 import { showFlame, showModules } from "./flame.js";
+import { HELP, typed } from "./keys.js";
 import { SegmentMap } from "./map.js";
-import { count, duration, size } from "./numbers.js";
+import { count, duration } from "./numbers.js";
 import { svg } from "./paint_svg.js";
 import { asPng, asSvg } from "./pictures.js";
-import { outcome, showMenu } from "./replay.js";
+import { outcome } from "./replay.js";
 import { holesFor, showSlice } from "./slice.js";
 import { Source } from "./source.js";
 import { State } from "./state.js";
 import { MERGED, timelineTile } from "./tiles.js";
 import { Timeline } from "./timeline.js";
 import { showVerdict } from "./verdict.js";
-
-const PARTS = ["class", "line", "module", "phase"];
-const TABS = [["moment", "Moment"], ["flame", "By stack"], ["modules", "By module"], ["block", "Block and search"], ["compare", "Compare"]];
-const HELP = "Left and right move, + and − zoom, 0 shows all; Shift with up and down moves along addresses, [ and ] zoom them. 1 to 4: by class, line, module, phase. " +
-  "E, T, S: events, time, steps. P: the peak. F: the failure. /: search. C: copy as text. Escape: nothing chosen. " +
-  "With the mouse: drag moves; wheel zooms once a picture was clicked, with Shift along addresses; Shift and drag chooses a stretch.";
 
 class App {
   constructor() {
@@ -46,6 +43,7 @@ class App {
     this.list = (await this.source.json("list")).recordings;
     this.state.recording = Math.min(this.state.recording, this.list.length - 1);
     this.build();
+    this.source.whenLost = () => { this.nodes.status.textContent = "`oomph view` has ended: start it again, and open the new address."; };
     await this.open();
     this.state.onChange(() => this.changed());
     this.state.onMove(() => this.redraw());
@@ -55,7 +53,7 @@ class App {
       this.changed();
     });
     new ResizeObserver(() => this.redraw()).observe(this.nodes.pictures);
-    addEventListener("keydown", (event) => this.typed(event));
+    addEventListener("keydown", (event) => typed(this, event));
   }
 
   /** Everything that stays. */
@@ -175,7 +173,7 @@ class App {
     }
     this.shownRecording = this.state.recording;
     this.setAxis();
-    this.controls();
+    showControls(this);
     this.replay();
     this.under();
     this.redraw();
@@ -263,7 +261,7 @@ class App {
     const view = this.view(panel);
     const slot = (x) => Math.min(Math.max(Math.floor(this.axis.slot(view.from + x / panel.width * (view.to - view.from))), 0), this.meta.slots - 1);
     this.stretch = [slot(Math.min(x0, x1)), slot(Math.max(x0, x1))];
-    this.said();
+    sayChosen(this);
     this.redraw();
   }
 
@@ -291,102 +289,8 @@ class App {
     if (x >= 0 && x <= panel.width) over.append(line(x));
   }
 
-  /** What the chosen moment or stretch holds, in words. */
-  async said() {
-    const { chosen, legend } = this.nodes;
-    const part = this.state.part;
-    const names = this.meta.parts[part];
-    const slot = this.state.slot;
-    const found = this.timelines[0].bucket(slot);
-    let words = this.moment(slot);
-    let values = null;
-    const key = this.key(0, `t/${part}/0/${Math.floor(slot / 512)}`) + this.state.only();
-    if (this.source.has(key)) {
-      const bytes = await this.source.bytes(key);
-      const tile = bytes && timelineTile(bytes);
-      const at = slot % 512;
-      if (tile && at < tile.length && slot === this.state.slot) {
-        values = tile.groups.map((group) => group[at]);
-        words += `: ${size(tile.activeMax[at])} in use, ${size(tile.reservedMax[at])} held`;
-      }
-    } else if (found) {
-      values = found.tile.groups.map((group) => group[found.at]);
-      words += `: about ${size(found.tile.activeMax[found.at])} in use (this file has no finer level)`;
-    }
-    if (this.stretch) words = `${this.held()} ${words}`;
-    chosen.textContent = words;
-    const item = (name, rank) => element("li", {}, element("button", {
-      type: "button", "aria-pressed": String(!this.hidden.has(name)), title: "show or hide",
-      onclick: () => {
-        if (!this.hidden.delete(name)) this.hidden.add(name);
-        this.changed();
-      },
-    }, element("span", { class: "key", colour: css(this.colours.group(part, names, rank)) }), name, values ? element("b", {}, ` ${size(values[rank])}`) : null));
-    const held = element("li", {}, element("span", { class: "plain" }, element("span", { class: "key", colour: css(this.colours.held) }), "held, not in use"));
-    fill(legend, [element("ul", { class: "keys" }, names.map(item), held)]);
-  }
-
-  /** What a stretch of time holds, of the columns that are drawn. */
-  held() {
-    const [from, to] = this.stretch;
-    let [least, most, at, reserved] = [Infinity, 0, from, 0];
-    for (const { tile } of this.timelines[0].drawn || []) {
-      const wide = 2 ** tile.level;
-      for (let index = 0; index < tile.length; index += 1) {
-        const slot = (tile.tile * 512 + index) * wide;
-        if (slot + wide <= from || slot > to) continue;
-        least = Math.min(least, tile.activeMin[index]);
-        reserved = Math.max(reserved, tile.reservedMax[index]);
-        if (tile.activeMax[index] > most) [most, at] = [tile.activeMax[index], tile.at[index]];
-      }
-    }
-    return `Events ${count(from)} to ${count(to)}: ${size(least)} to ${size(most)} in use, the most at event ${count(at)}; at most ${size(reserved)} held.`;
-  }
-
   told(variant, words) {
     if (variant === 0 && this.nodes.note.textContent !== words) this.nodes.note.textContent = words;
-  }
-
-  /** Buttons, menus and pictures, as the view is. */
-  controls() {
-    const { state, nodes, meta } = this;
-    const controlsKey = [state.recording, state.part, state.axis, this.steps.length, state.class, state.stream, state.pool, state.find, this.scheme, Boolean(this.verdict)].join();
-    if (controlsKey !== this.controlsKey) {
-      this.controlsKey = controlsKey;
-      const recordings = element("select", { "aria-label": "Recording", onchange: (event) => this.state.set({ recording: Number(event.target.value) }) },
-        this.list.map((one, at) => element("option", { value: at, selected: at === state.recording }, one.name)));
-      const search = element("input", { type: "search", placeholder: "line, 12 MiB or 0x7f…", "aria-label": "Search", value: state.find, disabled: this.source.isFile, title: this.source.isFile ? "a file cannot search" : null });
-      const form = element("form", { class: "search", onsubmit: (event) => {
-        event.preventDefault();
-        this.state.set({ find: search.value.trim(), tab: "block", block: null });
-      } }, search);
-      const button = (text, act, title) => element("button", { type: "button", onclick: act, title }, text);
-      fill(nodes.head, [element("p", { class: "brand" }, "oomph view"), this.list.length > 1 ? recordings : element("span", { class: "name" }, this.list[0].name), form,
-        button("Copy text", () => this.copyText(), "what is chosen, as text"), button("Copy link", () => copy(location.href, (text) => this.status(text)), "an address that restores this view"),
-        button("SVG", () => this.picture("svg"), "this view as a picture"), button("PNG", () => this.picture("png"), "this view as a picture"),
-        this.source.isFile ? element("p", { class: "soft left-out" }, `This file leaves out: ${this.source.leftOut.join("; ")}.`) : null]);
-      const reason = (name) => (axisOf(name, meta, this.steps) ? null : name === "time" ? "the recording has no times" : "no steps were found");
-      const filter = (name, label, names) => element("select", { "aria-label": label, disabled: this.source.isFile || names.length < 2, onchange: (event) => this.state.set({ [name]: event.target.value === "" ? null : Number(event.target.value) }) },
-        element("option", { value: "" }, `all ${label}`), names.map((text, at) => element("option", { value: at, selected: state[name] === at }, text)));
-      fill(nodes.tools, [
-        choice("In use by", PARTS.map((part) => [part, part, part === "class" && !meta.has_classes ? "the recording does not tell classes: record with `oomph run`" : null]), state.part, (part) => { this.hidden.clear(); this.state.set({ part }); }),
-        choice("Axis", ["events", "time", "steps"].map((name) => [name, name, reason(name)]), state.axis, (axis) => this.chooseAxis(axis)),
-        element("div", { class: "choice" }, filter("class", "classes", meta.has_classes ? meta.classes : []), filter("stream", "streams", meta.streams), filter("pool", "pools", meta.pools)),
-        button("All of it", () => this.state.set({ from: null, to: null, low: null, high: null }), "the whole recording"),
-      ]);
-      showMenu(nodes.menu, this, this.verdict ? this.verdict.menu : [], (what) => this.chooseReplay(what));
-    }
-    if (!nodes.pictures.childNodes.length || this.picturesKey !== this.variant) {
-      this.picturesKey = this.variant;
-      const titled = (name, panel) => [element("h3", {}, name), panel.root];
-      const replayed = this.variant ? [titled(`As replayed: ${this.replayed.title}`, this.timelines[1].panel), titled("Addresses, as replayed", this.maps[1].panel)] : [];
-      fill(nodes.pictures, [titled(`As recorded: ${this.meta.settings}${this.meta.exact ? "" : " (the replay parts from the recording; the rest is the replay's)"}`, this.timelines[0].panel), replayed.slice(0, 1), titled("Addresses over time", this.maps[0].panel), replayed.slice(1)]);
-    }
-    if (this.tabsKey !== `${state.tab} ${this.list.length}`) {
-      this.tabsKey = `${state.tab} ${this.list.length}`;
-      fill(nodes.tabs, [choice("", TABS.map(([name, text]) => [name, text, name === "compare" && this.list.length < 2 ? "name two recordings to compare them" : null]), state.tab, (tab) => this.state.set({ tab }))]);
-    }
-    this.said();
   }
 
   chooseAxis(axis) {
@@ -522,31 +426,6 @@ class App {
     setTimeout(() => { this.nodes.status.textContent = ""; }, 4000);
   }
 
-  typed(event) {
-    if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
-    const panel = this.timelines[0].panel;
-    const middle = [panel.width / 2, this.maps[0].panel.drawn / 2];
-    const [low, high] = [this.state.low ?? 0, this.state.high ?? 1];
-    const acts = {
-      ArrowLeft: () => this.move(panel, panel.width / 8, 0), ArrowRight: () => this.move(panel, -panel.width / 8, 0),
-      ArrowUp: () => this.lookAt(low + (high - low) / 8, high + (high - low) / 8), ArrowDown: () => this.lookAt(low - (high - low) / 8, high - (high - low) / 8),
-      "+": () => this.zoom(panel, ...middle, 0.6, false), "=": () => this.zoom(panel, ...middle, 0.6, false), "-": () => this.zoom(panel, ...middle, 1 / 0.6, false),
-      "]": () => this.zoom(this.maps[0].panel, ...middle, 0.6, true), "[": () => this.zoom(this.maps[0].panel, ...middle, 1 / 0.6, true),
-      0: () => this.state.set({ from: null, to: null, low: null, high: null }),
-      e: () => this.chooseAxis("events"), t: () => axisOf("time", this.meta, this.steps) && this.chooseAxis("time"), s: () => axisOf("steps", this.meta, this.steps) && this.chooseAxis("steps"),
-      p: () => this.show(this.meta.peak), f: () => this.meta.failures.length && this.show(this.meta.failures[0].slot),
-      "/": () => this.nodes.head.querySelector("input").focus(), c: () => this.copyText(),
-      Escape: () => { this.chosen = this.stretch = null; this.state.set({ block: null, find: "" }); },
-    };
-    PARTS.forEach((part, at) => { acts[at + 1] = () => (part !== "class" || this.meta.has_classes) && this.state.set({ part }); });
-    const vertical = event.key === "ArrowUp" || event.key === "ArrowDown";
-    if (vertical && !event.shiftKey && !document.activeElement.classList.contains("panel")) return;
-    const act = acts[event.key] || acts[event.key.toLowerCase()];
-    if (act) {
-      event.preventDefault();
-      act();
-    }
-  }
 }
 
 const app = new App();

@@ -58,8 +58,14 @@ export class Source {
   }
 
   async fetch(key) {
-    const answer = await fetch(`data/${key}`);
-    return answer.ok ? answer.arrayBuffer() : null;
+    try {
+      const answer = await fetch(`data/${key}`);
+      return answer.ok ? await answer.arrayBuffer() : null;
+    } catch {
+      this.isLost = true;
+      if (this.whenLost) this.whenLost();
+      return null;
+    }
   }
 
   async unpack(key) {
