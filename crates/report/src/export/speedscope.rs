@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use oomph_diagnose::stacks_at_peak::HeldStack;
+use oomph_trace::Bytes;
 use serde_json::{Value, json};
 
 /// A profile for each device.
@@ -29,7 +30,7 @@ pub fn speedscope(devices: &[(i32, Vec<HeldStack>)]) -> String {
             "name": format!("GPU {device}, in use at the peak"),
             "unit": "bytes",
             "startValue": 0,
-            "endValue": weights.iter().sum::<u64>(),
+            "endValue": stacks.iter().map(|stack| stack.bytes).sum::<Bytes>().0,
             "samples": samples,
             "weights": weights,
         }));

@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
+use oomph_diagnose::allocations::Rows;
+use oomph_diagnose::results::diff::{Allowance, DiffResult};
 use oomph_diagnose::results::explain::{DeviceResult, Explained, FileResult, ProcessResult};
 use oomph_diagnose::results::replay::ReplayResult;
 use oomph_diagnose::results::tune::TuneResult;
 use oomph_diagnose::tune::{Search, best, evaluate_shortlist};
+use oomph_diagnose::{stacks_at_peak, tracks};
 use oomph_engine::recording::{Known, Recording};
 use oomph_engine::replay::{OnFailure, Setup, replay};
 use oomph_engine::torch::options::Options;
 use oomph_engine::torch::rounding::Divisions;
 use oomph_report::text::Colour;
-use oomph_report::{html, json, text};
+use oomph_report::{export, html, json, text};
 use oomph_trace::{Bytes, Snapshot};
 
-/// Inspects the snapshot; explains, replays and tunes each device's part of it; shows all that as text and as JSON.
+/// Inspects the snapshot; explains, replays, tunes, compares and exports each device's part of it; shows all that as text
+/// and as JSON.
 pub(crate) fn run(snapshot: &Snapshot) {
     assert!(!text::inspect::render(snapshot, Colour::Off).is_empty());
     assert!(!json::document(vec![json::inspect(snapshot)]).is_empty());
@@ -63,6 +67,18 @@ fn device(recording: Recording) {
         assert!(!text::replay::render(&result, Colour::Off).is_empty());
         assert!(!json::document(vec![json::replay(&result)]).is_empty());
     }
+
+    let compared = DiffResult::of((&recording, "a"), (&recording, "b"), &|_| None);
+    assert!(compared.comparison.is_same(), "{:?}", compared.comparison);
+    let allowed = Some(Allowance::Size(Bytes::ZERO));
+    assert!(!text::diff::render(&compared, allowed, Colour::Off).is_empty());
+    assert!(!json::document(vec![json::diff(&compared, allowed)]).is_empty());
+
+    let held = [(recording.trace().device, stacks_at_peak::of(&recording))];
+    assert!(!export::perfetto(&[tracks::of(&recording, 100)]).is_empty());
+    assert_eq!(export::folded(&held).lines().count(), held[0].1.len());
+    assert!(!export::speedscope(&held).is_empty());
+    assert_eq!(Rows::of(&recording).count(), recording.program.allocations.len());
 }
 
 /// The recorded settings, and one of each way to allocate.
