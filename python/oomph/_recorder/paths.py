@@ -63,6 +63,23 @@ class Root:
     where: str = ""
 
 
+def _running(own: set[int]) -> list[FrameType]:
+    """The frames of all threads, innermost first, without `own`, this one and the one that asks."""
+    here: FrameType | None = sys._getframe()
+    asks = here.f_back if here is not None else None
+    left_out = {*own, id(here), id(asks)}
+    found: list[FrameType] = []
+    step: FrameType | None = None
+    for step in list(sys._current_frames().values()):
+        while step is not None:
+            if id(step) not in left_out:
+                found.append(step)
+            step = step.f_back
+    # A frame that refers to itself would keep the frames below it, and their tensors, until the collector runs.
+    del here, asks, step
+    return found
+
+
 def roots(torch: Any, own: set[int]) -> Iterator[Root]:
     """The variables of the program, in the order in which people would name them: its globals, models first; those of
     running functions; those that exceptions and generators keep. `own`: frames to leave out."""
@@ -76,12 +93,8 @@ def roots(torch: Any, own: set[int]) -> Iterator[Root]:
         return next((n for n, kind in enumerate(order) if issubclass(type(root.value), kind)), len(order))
 
     yield from sorted(mine, key=rank)
-    for frame in list(sys._current_frames().values()):
-        step: FrameType | None = frame
-        while step is not None:
-            if id(step) not in own:
-                yield from sorted(variables(step, ""), key=rank)
-            step = step.f_back
+    for step in _running(own):
+        yield from sorted(variables(step, ""), key=rank)
     for thing in alive.instances(BaseException, GeneratorType, CoroutineType):
         if issubclass(type(thing), BaseException):
             trace = thing.__traceback__

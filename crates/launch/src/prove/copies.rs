@@ -35,9 +35,7 @@ pub(super) struct Copies {
 impl Copies {
     pub(super) fn of(subject: &Subject, script: &Path, limit: Option<Bytes>) -> Result<Copies> {
         let mut job = subject.job()?;
-        // Under a limit the script runs as `oomph run` runs it. What answers for the GPU in a plan has an error's frames
-        // wait for the garbage collector, which would hide what an `except` frees.
-        job.plan = limit.is_none().then_some(PlanRequest { steps: None, to_the_end: true });
+        job.plan = Some(PlanRequest { steps: None, to_the_end: true });
         job.limit = limit;
         let (folder, stage) = subject.set_up(&job, "the proof's")?;
         let script = script.canonicalize().with_context(|| format!("cannot read {}", script.display()))?;
