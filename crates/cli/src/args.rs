@@ -2,6 +2,7 @@
 
 mod run;
 mod diff;
+mod explain;
 mod export;
 mod fit;
 mod lint;
@@ -20,6 +21,7 @@ use oomph_launch::program::Target;
 use oomph_trace::Bytes;
 
 pub(crate) use diff::Diff;
+pub(crate) use explain::Explain;
 pub(crate) use export::Export;
 pub(crate) use fit::Fit;
 pub(crate) use lint::{Form, Lint};
@@ -268,26 +270,6 @@ impl Script {
             (None, None, []) => (Target::Word(OsString::new()), &[]),
         }
     }
-}
-
-#[derive(ClapArgs, Clone, Debug)]
-pub(crate) struct Explain {
-    /// Snapshots, logs, saved error messages, or folders of runs; `-` is standard input. Where none is named: what is
-    /// piped in, else the last run in .oomph, else what is pasted
-    #[arg(value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// The version of PyTorch that recorded a snapshot, where the file does not tell
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) profile: Option<Version>,
-    /// The memory limit the job ran under, where the recording does not show it
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) limit: Option<Bytes>,
-    /// Only these sections of the text, with commas between them: verdict, memory, by-class, settings, beside-settings, check
-    #[arg(long = "section", value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) sections: Vec<String>,
-    /// Also write the verdict on a snapshot as one self-contained page
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(ClapArgs, Clone, Debug)]
