@@ -46,7 +46,7 @@ pub(crate) fn run(args: &View, common: &Common) -> Result<()> {
         scope.spawn(|| session.warm_up());
         let opens = !args.no_browser && has_browser();
         if opens {
-            scope.spawn(|| lead(&address, &token));
+            scope.spawn(|| lead(&address));
         }
         if !common.quiet {
             output::complain(if opens {
@@ -60,8 +60,8 @@ pub(crate) fn run(args: &View, common: &Common) -> Result<()> {
 }
 
 /// Opens the browser, and removes what led it here.
-fn lead(address: &str, token: &Token) {
-    match open(address, &token.text()[..8]) {
+fn lead(address: &str) {
+    match open(address) {
         Ok(file) => {
             thread::sleep(READ);
             // Somebody else may have removed it.

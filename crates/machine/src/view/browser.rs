@@ -21,9 +21,9 @@ fn opener() -> Option<PathBuf> {
 
 /// Opens the address by way of a file that only this user can read, which leads on to it: what is on a command line can be
 /// read by everybody. Gives the file, which may be removed once the browser has read it.
-pub fn open(address: &str, name: &str) -> io::Result<PathBuf> {
+pub fn open(address: &str) -> io::Result<PathBuf> {
     let folder = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
-    let path = folder.join(format!("oomph-view-{name}.html"));
+    let path = folder.join(format!("oomph-view-{}.html", std::process::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     write!(file, "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=\"0;url={address}\">")?;
     let opener = opener().ok_or(io::ErrorKind::NotFound)?;

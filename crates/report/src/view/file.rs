@@ -18,7 +18,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { bytes: 19 << 20 }
+        Budget { bytes: 18 << 20 }
     }
 }
 

@@ -21,6 +21,10 @@ import { MERGED, timelineTile } from "./tiles.js";
 import { Timeline } from "./timeline.js";
 import { showVerdict } from "./verdict.js";
 
+/** Milliseconds after which a view stands still, and between questions while it moves. */
+const STILL = 120;
+const SELDOM = 400;
+
 class App {
   constructor() {
     this.source = new Source();
@@ -46,7 +50,10 @@ class App {
     this.source.whenLost = () => { this.nodes.status.textContent = "`oomph view` has ended: start it again, and open the new address."; };
     await this.open();
     this.state.onChange(() => this.changed());
-    this.state.onMove(() => this.redraw());
+    this.state.onMove(() => {
+      this.movedAt = performance.now();
+      this.redraw();
+    });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.colours = new Colours();
       this.scheme += 1;
@@ -184,6 +191,7 @@ class App {
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
       const begun = performance.now();
+      this.asks = this.mayAsk();
       [...this.timelines, ...this.maps].forEach((picture) => picture && picture.draw());
       this.frames.push(performance.now() - begun);
       if (this.frames.length > 2000) this.frames.shift();
@@ -191,6 +199,19 @@ class App {
         document.documentElement.dataset.drawn = String(performance.timeOrigin + performance.now());
       }
     });
+  }
+
+  /** Whether tiles may be asked for: while the view moves, only if none is on its way, and not too often. */
+  mayAsk() {
+    const now = performance.now();
+    const stands = now - (this.movedAt ?? -Infinity) > STILL;
+    const asks = stands || (this.source.waiting.size === 0 && now - (this.askedAt ?? 0) > SELDOM);
+    if (asks) this.askedAt = now;
+    else {
+      clearTimeout(this.askTimer);
+      this.askTimer = setTimeout(() => this.redraw(), STILL + 10);
+    }
+    return asks;
   }
 
   /** Bounds a view to what there is, at least a few slots of it. */

@@ -46,7 +46,7 @@ export class SegmentMap {
     let [level, height] = this.detail();
     let drawn = [];
     // As the timeline: the finest level of which all is there.
-    for (let asks = true, missing = true; missing;) {
+    for (let { asks } = app, missing = true; missing;) {
       missing = false;
       drawn = [];
       const coarsest = level >= this.meta.map_top && height >= this.meta.map_height;

@@ -47,7 +47,7 @@ export class Timeline {
     const grain = above((view.to - view.from) / panel.width);
     const [first, last] = app.slots();
     // The finest level of which all is there; until then the coarsest, which is asked for too.
-    for (let level = this.level(), asks = true, missing = true; missing && level <= this.meta.top; level += 1) {
+    for (let level = this.level(), asks = app.asks, missing = true; missing && level <= this.meta.top; level += 1) {
       missing = false;
       drawn = [];
       const wide = TILE * 2 ** level;
