@@ -3,7 +3,8 @@
 //! In reading order: the words (causes, phases, whose a frame is), steps and phases as recorded, lines lent from step to
 //! step, the lines memory is attributed to, what it was for, one moment of a run and the card at it, its iterations; the
 //! search over settings and which of them help, the rules, advice, what the judge makes of all, and the explanation; what
-//! a chart and a map of a run show; then the reports of runs that left only text; last, what each verb finds.
+//! a chart and a map of a run show; then the reports of runs that left only text; how a job that runs grows; last, what
+//! each verb finds.
 
 pub mod cause;
 
@@ -48,5 +49,7 @@ pub mod class_curves;
 pub mod layout;
 
 pub mod message;
+
+pub mod growth;
 
 pub mod results;

@@ -4,7 +4,7 @@ use oomph_engine::simulated::SimulatedDevice;
 use oomph_engine::torch::Torch;
 use oomph_engine::torch::profile::Version;
 use oomph_trace::sidecar::{
-    Card, ClassBytes, ClassSample, Exception, Framework, Identity, Link, Mark, MarkKind, MemorySample,
+    Card, ClassSample, Exception, Framework, HeldByClass, Identity, Link, Mark, MarkKind, MemorySample,
     Process, SeenFrame, SeenOom, Sidecar, Span, Stats, StorageClass, Versions, Why,
 };
 use oomph_trace::{Bytes, Event};
@@ -165,7 +165,7 @@ impl SidecarRecorder {
                 reserved: counters.reserved,
                 peak_allocated: counters.allocated,
             }],
-            by_class: Some(ClassBytes { weights: Bytes::mib(3), ..ClassBytes::default() }),
+            by_class: Some(HeldByClass { weights: Bytes::mib(3), ..HeldByClass::default() }),
         };
         Some(Sidecar {
             identity: Identity {

@@ -1,7 +1,7 @@
 //! A sidecar as the dictionary that oomph's recorder writes.
 
 use oomph_trace::sidecar::{
-    Card, ClassBytes, ClassSample, Exception, Framework, Host, HostSample, Link, Mark, MarkKind,
+    Card, ClassSample, Exception, Framework, HeldByClass, Host, HostSample, Link, Mark, MarkKind,
     MemorySample, Process, SeenFrame, SeenOom, Sidecar, Span, StorageClass, Variables, Versions, Why,
 };
 use oomph_trace::{Addr, Bytes};
@@ -63,7 +63,7 @@ plain! {
     MemorySample: |it| Tree::list([
         it.time_us.tree(), it.step.tree(), it.allocated.tree(), it.reserved.tree(), it.peak_allocated.tree(),
     ]);
-    ClassBytes: |it| Tree::dict(entries!(it; weights gradients optimizer buffers));
+    HeldByClass: |it| Tree::dict(entries!(it; weights gradients optimizer buffers));
     HostSample: |it| Tree::list([it.time_us.tree(), it.rss.tree(), it.available.tree()]);
 
     Versions: |it| Tree::dict(entries!(it; python torch cuda driver));

@@ -130,12 +130,12 @@ dicts! {
         /// What it said at the ends of the last steps, oldest first.
         history: Vec<MemorySample>,
         /// What models and optimizers hold on it, where they are known.
-        by_class: Option<ClassBytes>,
+        by_class: Option<HeldByClass>,
     }
 
     /// What models and optimizers hold on a card.
     #[derive(Copy, Serialize, JsonSchema)]
-    ClassBytes {
+    HeldByClass {
         /// Parameters of modules.
         weights: Bytes = Bytes::ZERO,
         /// Their gradients.
