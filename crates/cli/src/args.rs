@@ -4,6 +4,7 @@ mod run;
 mod fit;
 mod lint;
 mod plan;
+mod top;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(crate) use fit::Fit;
 pub(crate) use lint::{Form, Lint};
 pub(crate) use plan::Plan;
 pub(crate) use run::{Run, script_for_verb, set_script_apart};
+pub(crate) use top::Top;
 
 /// Why a CUDA job ran out of memory, and which change fixes it: proved by replaying the job's own allocations.
 #[derive(Debug, Parser)]
@@ -35,6 +37,7 @@ pub(crate) use run::{Run, script_for_verb, set_script_apart};
   oomph plan --gpu T4 train.py    will it fit? with no GPU, before it is run
   oomph fit --gpu T4 train.py     run it so that it fits
   oomph status                    who holds the memory now?
+  oomph top                       watch the jobs that run
   oomph demo                      see it on a recording of a real job",
     after_help = "A snapshot comes from PyTorch:
   torch.cuda.memory._record_memory_history(context=\"alloc\")  # at the start
@@ -157,6 +160,9 @@ With --dry-run: 0 if it fits."
   oomph status --watch         the same, again and again
   oomph status --serve         for Prometheus, at http://127.0.0.1:9751/metrics")]
     Status(Status),
+    /// Watch this machine's GPUs and the jobs under `oomph run`, in a terminal
+    #[command(before_help = top::EXAMPLES, after_help = top::MORE)]
+    Top(Top),
     /// What a rule of `explain` or `lint` means and what to do about it
     #[command(before_help = "Examples:
   oomph rule            all of them

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Verb::Tune(verb) => verbs::tune::run(verb, &args.common).map(done),
         Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common).map(done),
         Verb::Status(verb) => verbs::status::run(verb, &args.common).map(done),
+        Verb::Top(verb) => verbs::top::run(verb, &args.common).map(done),
         Verb::Rule { rule } => verbs::rule::run(rule.as_deref(), &args.common).map(done),
         Verb::Mcp => verbs::mcp::run(&args.common).map(done),
         Verb::Demo => verbs::demo::run(&args.common).map(done),

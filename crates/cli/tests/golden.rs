@@ -115,6 +115,7 @@ fn demo_and_help() {
         ("help-fit.txt", vec!["fit", "--help"]),
         ("help-tune.txt", vec!["tune", "--help"]),
         ("help-status.txt", vec!["status", "--help"]),
+        ("help-top.txt", vec!["top", "--help"]),
         ("help-lint.txt", vec!["lint", "--help"]),
         ("help-mcp.txt", vec!["mcp", "--help"]),
     ];

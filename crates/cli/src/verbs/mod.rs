@@ -13,4 +13,5 @@ pub(crate) mod rule;
 pub(crate) mod run;
 pub(crate) mod fit;
 pub(crate) mod status;
+pub(crate) mod top;
 pub(crate) mod tune;
