@@ -98,6 +98,24 @@ def test_what_models_and_optimizers_hold_is_counted_by_class(programs: Programs)
     assert by_class(second=True) == {"weights": 16 * MIB, "gradients": 16 * MIB, "buffers": 16 * MIB}
 
 
+def test_they_are_counted_where_a_step_ends(programs: Programs) -> None:
+    source = TWO_MODELS.replace("{second}", "False") + (
+        """
+import sys
+holdings = sys._oomph_process.recorder._holdings
+def gradients(has_ended):
+    return holdings.by_class(torch, 0, has_ended).get("gradients", 0) >> 20
+found = [gradients(True)]
+optimizer.zero_grad()
+holdings._due_us = 1
+found += [gradients(False), gradients(True)]
+print(found)
+"""
+    )
+    # A recording that is asked for in the middle of a step tells what was there at the end of the one before.
+    assert programs.run(source).stdout == "[8, 8, 0]\n"
+
+
 def test_before_the_second_step_nothing_is_known(programs: Programs) -> None:
     device = programs.run(MODEL).recording()["oomph"]["devices"][0]
     assert device["by_class"] is None and device["history"] == []

@@ -165,7 +165,7 @@ mod tests {
         grows(&every_two_seconds(300, 500.0, |t| 1000.0 + (t / 20.0).floor() * 20.0), 60, 8192 - 1800);
         grows(&every_two_seconds(300, 500.0, |t| 1000.0 + t + 15.0 * noise(t)), 60, 8192 - 1800);
         // What a step leaves behind now and then does not hide it: of each window the least counts.
-        let spikes = |t: f64| 1000.0 + t + if t as u64 % 14 == 0 { 900.0 } else { 0.0 };
+        let spikes = |t: f64| 1000.0 + t + if (t as u64).is_multiple_of(14) { 900.0 } else { 0.0 };
         let found = growth(&every_two_seconds(300, 500.0, spikes), None).expect("it grows");
         assert_eq!(found.per_minute.0 >> 20, 60);
     }

@@ -43,6 +43,7 @@ class Holdings:
         self._modules: list[weakref.ref[Any]] = []
         self._optimizers: list[weakref.ref[Any]] = []
         self._counted: dict[int, dict[str, int]] = {}
+        # Never counted: 0.
         self._due_us = 0
 
     def know(self, trained: classes.Trained) -> None:
@@ -54,12 +55,13 @@ class Holdings:
     def knows(self, optimizer: Any) -> bool:
         return any(known() is optimizer for known in self._optimizers)
 
-    def by_class(self, torch: Any, device: int) -> dict[str, int] | None:
-        """The bytes on a device; None where no model is known yet."""
+    def by_class(self, torch: Any, device: int, has_ended: bool) -> dict[str, int] | None:
+        """The bytes on a device when a step had ended; None where no model is known yet. Whether one `has_ended` at this
+        moment decides whether they are counted anew: in the middle of a step gradients come and go."""
         if not self._modules and not self._optimizers:
             return None
         began = now()
-        if began >= self._due_us:
+        if self._due_us == 0 or (has_ended and began >= self._due_us):
             try:
                 with cuda.unseen(torch):
                     self._counted = self._count(torch)

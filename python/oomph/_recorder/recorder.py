@@ -305,7 +305,7 @@ class Recorder:
             device["limit"] = self._limits.in_force(index)
             device["history"] = self._history.of(index)
             if self.is_recording:
-                device["by_class"] = self._holdings.by_class(self._torch, index)
+                device["by_class"] = self._holdings.by_class(self._torch, index, has_ended=is_brief)
         return {
             "format": FORMAT,
             "oomph": self._version,

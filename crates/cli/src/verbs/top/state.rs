@@ -69,7 +69,7 @@ impl State {
                 self.view.screen = Screen::Help;
             }
             Key::Escape | Key::Char('?') if self.view.screen == Screen::Help => {
-                self.view.screen = self.behind
+                self.view.screen = self.behind;
             }
             Key::Escape => self.view.screen = Screen::List,
             Key::Enter if self.view.screen == Screen::List && !top.jobs.is_empty() => {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::panic;
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ struct Held {
 
 impl Held {
     fn take(&self) -> io::Result<()> {
-        let mut is_ours = self.is_ours.lock().unwrap_or_else(|broken| broken.into_inner());
+        let mut is_ours = self.is_ours.lock().unwrap_or_else(PoisonError::into_inner);
         let mut raw = self.original.clone();
         raw.make_raw();
         tcsetattr(io::stdin(), OptionalActions::Flush, &raw)?;
@@ -65,7 +65,7 @@ impl Held {
                 }
                 // Whoever writes may wait for a terminal that takes nothing any more, or have panicked.
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                    thread::sleep(Duration::from_millis(5))
+                    thread::sleep(Duration::from_millis(5));
                 }
                 Err(_) => return self.restore(),
             }
@@ -131,7 +131,7 @@ impl Terminal {
         }
         out.push_str(&changes(&self.shown, &frame, size, self.colour));
         self.shown = frame;
-        let is_ours = self.held.is_ours.lock().unwrap_or_else(|broken| broken.into_inner());
+        let is_ours = self.held.is_ours.lock().unwrap_or_else(PoisonError::into_inner);
         if *is_ours && !out.is_empty() {
             write(&out)?;
         }

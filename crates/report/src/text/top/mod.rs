@@ -103,18 +103,18 @@ pub fn frame(top: &Top<'_>, view: &View, size: Size) -> Vec<Line> {
         Some(message) => Line::warning(message.clone()),
         None => Line::strong(help::shown_below(view.screen, size.width)),
     });
-    lines.into_iter().map(|line| fitted(line, size.width, view.ascii)).collect()
+    lines.iter().map(|line| fitted(line, size.width, view.ascii)).collect()
 }
 
 /// The list as text of 80 columns, as long as it takes.
 pub fn once(top: &Top<'_>, sort: Sort, ascii: bool) -> String {
     let view = View { sort, screen: Screen::List, chosen: usize::MAX, message: None, ascii };
     let lines = list::lines(top, &view, Size { width: ONCE, height: usize::MAX });
-    lines.into_iter().map(|line| fitted(line, ONCE, ascii).text.trim_end().to_owned() + "\n").collect()
+    lines.iter().map(|line| fitted(line, ONCE, ascii).text.trim_end().to_owned() + "\n").collect()
 }
 
 /// The line cut to its room, and without what a terminal would act on or cannot show.
-fn fitted(line: Line, width: usize, ascii: bool) -> Line {
+fn fitted(line: &Line, width: usize, ascii: bool) -> Line {
     let text = printable::shown(&line.text, &[]).replace('\n', " ");
     let text: String = match ascii {
         true => text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect(),
