@@ -62,7 +62,6 @@ class Terminal:
         shell = "env PS1='$ ' bash --norc --noprofile"
         size = ["-x", str(width), "-y", str(height)]
         subprocess.run([*self._tmux, "new-session", "-d", *size, shell], check=True, cwd=folder, env=environment)
-        self.wait("$")
 
     def ask(self, *words: str) -> str:
         return subprocess.run([*self._tmux, *words], check=True, capture_output=True, text=True).stdout
@@ -117,6 +116,7 @@ def terminal(tmp_path: pathlib.Path, oomph_bin: str) -> Iterator[Callable[..., T
     def make(width: int = 80, height: int = 24, **variables: str) -> Terminal:
         environment = {**os.environ, "OOMPH": oomph_bin, "LC_ALL": "C.UTF-8", "OOMPH_NVML": "none", **variables}
         made.append(Terminal(tmp_path, width, height, environment))
+        made[-1].wait("$")
         return made[-1]
 
     yield make
