@@ -7,6 +7,7 @@ mod export;
 mod fit;
 mod lint;
 mod plan;
+mod top;
 mod view;
 
 use std::ffi::OsString;
@@ -27,6 +28,7 @@ pub(crate) use fit::Fit;
 pub(crate) use lint::{Form, Lint};
 pub(crate) use plan::Plan;
 pub(crate) use run::{Run, script_for_verb, set_script_apart};
+pub(crate) use top::Top;
 pub(crate) use view::View;
 
 /// Why a CUDA job ran out of memory, and which change fixes it: proved by replaying the job's own allocations.
@@ -44,6 +46,7 @@ pub(crate) use view::View;
   oomph fit --gpu T4 train.py     run it so that it fits
   oomph view snapshot.pickle      see it: over time, by address
   oomph status                    who holds the memory now?
+  oomph top                       watch the jobs that run
   oomph demo                      see it on a recording of a real job",
     after_help = "A snapshot comes from PyTorch:
   torch.cuda.memory._record_memory_history(context=\"alloc\")  # at the start
@@ -175,6 +178,9 @@ With --dry-run: 0 if it fits."
   oomph status --watch         the same, again and again
   oomph status --serve         for Prometheus, at http://127.0.0.1:9751/metrics")]
     Status(Status),
+    /// Watch this machine's GPUs and the jobs under `oomph run`, in a terminal
+    #[command(before_help = top::EXAMPLES, after_help = top::MORE)]
+    Top(Top),
     /// What a rule of `explain` or `lint` means and what to do about it
     #[command(before_help = "Examples:
   oomph rule            all of them

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Verb::View(verb) => verbs::view::run(verb, &args.common).map(done),
         Verb::Inspect(verb) => verbs::inspect::run(verb, &args.common).map(done),
         Verb::Status(verb) => verbs::status::run(verb, &args.common).map(done),
+        Verb::Top(verb) => verbs::top::run(verb, &args.common).map(done),
         Verb::Rule { rule } => verbs::rule::run(rule.as_deref(), &args.common).map(done),
         Verb::Mcp => verbs::mcp::run(&args.common).map(done),
         Verb::Demo => verbs::demo::run(&args.common).map(done),

@@ -10,3 +10,4 @@ mod run_after;
 mod run_settings;
 mod run_signals;
 mod status;
+mod top;

@@ -139,6 +139,7 @@ fn demo_and_help() {
         ("help-export.txt", vec!["export", "--help"]),
         ("help-view.txt", vec!["view", "--help"]),
         ("help-status.txt", vec!["status", "--help"]),
+        ("help-top.txt", vec!["top", "--help"]),
         ("help-lint.txt", vec!["lint", "--help"]),
         ("help-mcp.txt", vec!["mcp", "--help"]),
     ];

@@ -4,7 +4,7 @@
 //! step, the lines memory is attributed to, what it was for, one moment of a run and the card at it, its iterations; the
 //! search over settings and which of them help, the rules, advice, what the judge makes of all, and the explanation; what
 //! a chart and a map of a run show; two recordings compared; what is exported: allocations, stacks at the peak, and tracks
-//! of time; then the reports of runs that left only text; last, what each verb finds.
+//! of time; then the reports of runs that left only text; how a job that runs grows; last, what each verb finds.
 
 pub mod cause;
 
@@ -57,5 +57,7 @@ pub mod stacks_at_peak;
 pub mod tracks;
 
 pub mod message;
+
+pub mod growth;
 
 pub mod results;

@@ -1,16 +1,13 @@
 //! Who holds a made-up machine's memory, as text and as JSON.
 
-#![expect(clippy::unwrap_used, reason = "what cannot be unwrapped here is a failed test")]
-
-mod machine;
-
 use expect_test::{Expect, expect, expect_file};
-use machine::{ANA, BOB, Machine};
 use oomph_engine::torch::variables::Obeyed;
 use oomph_machine::status::gather;
 use oomph_report::text::Colour;
 use oomph_report::{json, text};
 use oomph_testkit::exposition;
+
+use crate::machine::{ANA, BOB, Machine};
 
 #[track_caller]
 fn check(machine: &Machine, expected: &Expect) {
@@ -421,6 +418,9 @@ fn prometheus_gets_what_dcgm_does_not_have() {
         # HELP oomph_pytorch_ooms_total Requests that failed.
         # TYPE oomph_pytorch_ooms_total counter
         oomph_pytorch_ooms_total{gpu="0",UUID="GPU-6f8c1111-0000-0000-0000-000000000001",device="nvidia0",modelName="NVIDIA H200",cuda_device="0",pid="4711",run="20261115-064012-train-4700",name="rank0",rank="0",Hostname="node1"} 1
+        # HELP oomph_pytorch_growth_bytes_per_second How much more is in use after each step, a second; 0 where it does not grow.
+        # TYPE oomph_pytorch_growth_bytes_per_second gauge
+        oomph_pytorch_growth_bytes_per_second{gpu="0",UUID="GPU-6f8c1111-0000-0000-0000-000000000001",device="nvidia0",modelName="NVIDIA H200",cuda_device="0",pid="4711",run="20261115-064012-train-4700",name="rank0",rank="0",Hostname="node1"} 0
         # HELP oomph_host_memory_size_bytes The machine's RAM.
         # TYPE oomph_host_memory_size_bytes gauge
         oomph_host_memory_size_bytes{Hostname="node1"} 68719476736

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use oomph_diagnose::results::status::{Gpu, GpuProcess, Recorded, Status, TorchMemory};
+use oomph_diagnose::results::status::{Gpu, GpuProcess, Recorded, RecordedDevice, Status, TorchMemory};
 
 /// The media type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -16,6 +16,7 @@ pub fn status(status: &Status) -> String {
     let mut page = Page { out: String::new(), host: status.host_name.clone() };
     processes(&mut page, status);
     torch(&mut page, status);
+    live(&mut page, status);
     host(&mut page, status);
     page.out
 }
@@ -114,22 +115,70 @@ const FIGURES: [Figure; 6] = [
 /// The figures of each recorded process, on each of its devices.
 fn torch(page: &mut Page, status: &Status) {
     for (name, help, figure) in FIGURES {
-        let devices =
-            status.recorded.iter().flat_map(|one| one.devices.iter().map(move |device| (one, device)));
-        let samples = devices.map(|(process, device)| {
-            let gpu = status.gpus.listed.iter().find(|gpu| device.gpu == Some(gpu.index));
-            let mut labels = gpu.map(of_gpu).unwrap_or_default();
-            labels.extend([
-                ("cuda_device", device.index.to_string()),
-                ("pid", process.pid.to_string()),
-                ("run", process.run.clone()),
-                ("name", process.name.clone()),
-                ("rank", rank(process)),
-            ]);
-            (labels, figure(&device.memory))
-        });
+        let samples = devices(status)
+            .map(|(process, device)| (of_device(status, process, device), figure(&device.memory)));
         page.metric(&format!("oomph_pytorch_{name}"), help, samples);
     }
+}
+
+/// Each recorded process with each of its devices.
+fn devices(status: &Status) -> impl Iterator<Item = (&Recorded, &RecordedDevice)> {
+    status.recorded.iter().flat_map(|one| one.devices.iter().map(move |device| (one, device)))
+}
+
+fn of_device(status: &Status, process: &Recorded, device: &RecordedDevice) -> Labels {
+    let gpu = status.gpus.listed.iter().find(|gpu| device.gpu == Some(gpu.index));
+    let mut labels = gpu.map(of_gpu).unwrap_or_default();
+    labels.push(("cuda_device", device.index.to_string()));
+    labels.extend(of_recorded(process));
+    labels
+}
+
+fn of_recorded(process: &Recorded) -> Labels {
+    vec![
+        ("pid", process.pid.to_string()),
+        ("run", process.run.clone()),
+        ("name", process.name.clone()),
+        ("rank", rank(process)),
+    ]
+}
+
+/// What `oomph top` shows beside that: how far a job is, what its memory is for, whether it grows.
+fn live(page: &mut Page, status: &Status) {
+    let steps = status.recorded.iter().filter_map(|one| Some((of_recorded(one), one.live.steps?)));
+    page.metric("oomph_pytorch_steps_total", "Optimizer steps that are done.", steps);
+    let each = |figure: fn(&RecordedDevice) -> Option<u64>| {
+        devices(status)
+            .filter_map(move |(process, device)| Some((of_device(status, process, device), figure(device)?)))
+    };
+    let limit = "What PyTorch can come to hold: its limit, or what is free on the card and what it holds.";
+    page.metric("oomph_pytorch_limit_bytes", limit, each(|device| device.limit.map(|limit| limit.0)));
+    let classes = devices(status).flat_map(|(process, device)| {
+        let labels = of_device(status, process, device);
+        let with = move |(class, bytes): (&str, u64)| {
+            ([labels.clone(), vec![("class", class.to_owned())]].concat(), bytes)
+        };
+        by_class(device).into_iter().map(with)
+    });
+    let help = "Memory in use by class: weights, gradients, optimizer, buffers, rest.";
+    page.metric("oomph_pytorch_class_bytes", help, classes);
+    let help = "How much more is in use after each step, a second; 0 where it does not grow.";
+    let rate = each(|device| Some(device.growth.map_or(0, |growth| growth.per_minute.0 / 60)));
+    page.metric("oomph_pytorch_growth_bytes_per_second", help, rate);
+    let help = "The time until the limit is reached at that rate; absent where memory does not grow.";
+    page.metric("oomph_pytorch_left_seconds", help, each(|device| device.growth?.left_s));
+}
+
+fn by_class(device: &RecordedDevice) -> Vec<(&'static str, u64)> {
+    let Some(known) = device.by_class else { return Vec::new() };
+    let parts = [
+        ("weights", known.weights.0),
+        ("gradients", known.gradients.0),
+        ("optimizer", known.optimizer.0),
+        ("buffers", known.buffers.0),
+    ];
+    let rest = device.memory.allocated.0.saturating_sub(parts.iter().map(|(_, bytes)| bytes).sum());
+    parts.into_iter().chain([("rest", rest)]).collect()
 }
 
 fn host(page: &mut Page, status: &Status) {

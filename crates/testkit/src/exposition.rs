@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What a gauge's name ends with: its unit.
+const UNITS: [&str; 3] = ["_bytes", "_seconds", "_bytes_per_second"];
+
 /// Fails where the page breaks a rule of the format or of the names.
 pub fn check(page: &str) {
     assert!(page.is_empty() || page.ends_with('\n'), "the last line must end");
@@ -18,7 +21,8 @@ pub fn check(page: &str) {
             assert!(helped.contains(name), "HELP comes first: {line}");
             assert!(types.insert(name, kind).is_none(), "one TYPE each: {line}");
             assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
-            assert!(kind == "counter" || (kind == "gauge" && name.ends_with("_bytes")), "{line}");
+            let has_unit = UNITS.iter().any(|unit| name.ends_with(unit));
+            assert!(kind == "counter" || (kind == "gauge" && has_unit), "{line}");
             assert!(name.starts_with("oomph_") && is_name(name), "{line}");
             current = name;
         } else {

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .clock import now
+from .pulse import Pulse
 
 # Marks of about ten thousand steps: the ring of allocator events holds far fewer.
 KEPT = 50_000
@@ -34,13 +35,18 @@ class Marks:
         self._waiting: Callable[[], Any] | None = None
         self._is_evaluating = False
         self._largest = 0
+        # Where marks are noted for whoever watches.
+        self.pulse: Pulse | None = None
 
     def begin(self) -> None:
         """The first step begins: CUDA has just come up."""
-        self.list.append((now(), "step", self.step))
+        self.put("step")
 
     def put(self, kind: str) -> None:
-        self.list.append((now(), kind, self.step))
+        time = now()
+        self.list.append((time, kind, self.step))
+        if self.pulse is not None:
+            self.pulse.note(time, kind, self.step)
 
     def watch(self, torch: Any) -> None:
         self._watch_autograd(torch)

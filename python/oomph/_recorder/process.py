@@ -15,6 +15,7 @@ from typing import Any
 from . import complaint, environment, exceptions, files, imports
 from .clock import Sparing
 from .progress import Progress
+from .pulse import Pulse
 from .recorder import Recorder
 from .stacks import RING
 
@@ -49,6 +50,7 @@ class Process:
         resume = self.config.get("resume")
         self.progress = Progress(folder, resume) if resume is not None else None
         self.name: str | None = None
+        self.has_pulse = False
         self.is_flushing = False
         self.sparing = Sparing()
         # What the recording on disk was written for.
@@ -125,7 +127,9 @@ class Process:
 
     def at_cuda(self) -> None:
         """The first use of CUDA: this process is worth a recording, whatever becomes of it."""
-        self.claim()
+        if not self.has_pulse:
+            self.has_pulse = True
+            self.recorder.beat_into(Pulse(os.path.join(self.folder, f"{self.claim()}.pulse")))
         if "multiprocessing.util" in sys.modules:
             # A forked worker ends without atexit; multiprocessing runs its own finalizers.
             from multiprocessing import parent_process, util
@@ -169,6 +173,7 @@ class Process:
         """In the child of a fork: a process of its own, with nothing recorded yet."""
         self.pid = getpid()
         self.name = None
+        self.has_pulse = False
         self.is_direct = False
         self.is_flushing = False
         self.sparing.forget()

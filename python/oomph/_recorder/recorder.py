@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from os import getpid
 from typing import Any
 
-from . import cells, classes, complaint, cuda, exceptions, failures, frameworks, host, keepers, sources
+from . import cells, classes, complaint, cuda, exceptions, failures, frameworks, host, keepers, live, sources
 from .clock import now
 from .environment import VARIABLES
 from .marks import Marks
+from .pulse import Pulse
 from .stacks import RING, Stacks
 
 FORMAT = 1
@@ -83,12 +84,19 @@ class Recorder:
         self._beat_us = now()
         self._stacks: Stacks | None = None
         self._is_looking = True
+        self._history = live.History()
+        self._holdings = live.Holdings()
         if self._torch is None:
             self._marks = Marks(self._at_step, self._before_update, self._at_evaluation)
         else:
             # The hooks hold on to the marks.
             self._marks.list.clear()
             self._marks.step = 0
+            self._marks.pulse = None
+
+    def beat_into(self, pulse: Pulse) -> None:
+        """From here on, marks are noted here as well."""
+        self._marks.pulse = pulse
 
     def use(self, framework: str) -> None:
         """The program imports a framework; the first one is the one it is written for."""
@@ -184,7 +192,11 @@ class Recorder:
                 with cuda.unseen(self._torch):
                     if self._marks.step == FULL_LOOK:
                         # All of the model and the optimizer is there, and lives on: at exit it may be gone.
-                        self._first_look = classes.every_class(self._torch, classes.Trained.find(self._torch), [])
+                        trained = classes.Trained.find(self._torch)
+                        self._first_look = classes.every_class(self._torch, trained, [])
+                        self._holdings.know(trained)
+                    elif self._marks.step > FULL_LOOK and not self._holdings.knows(optimizer):
+                        self._holdings.know(classes.Trained.find(self._torch))
                     self._looks.append(classes.gradients(optimizer))
             except Exception as error:
                 complaint.once("gradients are not told apart", error)
@@ -287,8 +299,14 @@ class Recorder:
         versions, devices = frameworks.describe(
             self.framework, self._cuda if self.is_recording else None, self._peaks, is_brief
         )
+        if is_brief:
+            self._history.note(written, self._marks.step, devices)
         for device in devices:
-            device["limit"] = self._limits.in_force(device["index"])
+            index = device["index"]
+            device["limit"] = self._limits.in_force(index)
+            device["history"] = self._history.of(index)
+            if self.is_recording:
+                device["by_class"] = self._holdings.by_class(self._torch, index, has_ended=is_brief)
         return {
             "format": FORMAT,
             "oomph": self._version,

@@ -15,5 +15,6 @@ pub(crate) mod rule;
 pub(crate) mod run;
 pub(crate) mod fit;
 pub(crate) mod status;
+pub(crate) mod top;
 pub(crate) mod tune;
 pub(crate) mod view;

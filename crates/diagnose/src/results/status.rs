@@ -3,14 +3,20 @@
 use oomph_engine::torch::variables::Obeyed;
 use oomph_trace::Bytes;
 use oomph_trace::cgroup::Cgroup;
+use oomph_trace::sidecar::{HeldByClass, MemorySample};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use super::live::{LimitedBy, Live};
+use crate::growth::LiveGrowth;
 
 /// One machine's memory, GPU and host. What cannot be read is `None`, never zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// The machine's name; empty where it cannot be read.
     pub host_name: String,
+    /// When it was asked, in microseconds since the epoch.
+    pub taken_us: u64,
     /// The driver and its GPUs.
     pub gpus: Gpus,
     /// Processes that `oomph run` records at this moment, in order of pid.
@@ -161,6 +167,10 @@ pub struct Recorded {
     pub torch: Option<String>,
     /// PyTorch's allocator settings in its environment.
     pub settings: Option<Settings>,
+    /// Its name, command and owner.
+    pub process: Process,
+    /// What it is doing.
+    pub live: Live,
     /// Its devices.
     pub devices: Vec<RecordedDevice>,
 }
@@ -175,6 +185,17 @@ pub struct RecordedDevice {
     /// What PyTorch says of it.
     #[serde(flatten)]
     pub memory: TorchMemory,
+    /// What PyTorch can come to hold on it.
+    pub limit: Option<Bytes>,
+    /// What sets that limit.
+    pub limited_by: Option<LimitedBy>,
+    /// What models and optimizers hold of what is in use; null before the second step.
+    pub by_class: Option<HeldByClass>,
+    /// How fast what is in use grows; null where it does not, or where that cannot be told yet.
+    pub growth: Option<LiveGrowth>,
+    /// What was held at the ends of the last steps, oldest first.
+    #[serde(skip)]
+    pub history: Vec<MemorySample>,
 }
 
 /// The machine's RAM.

@@ -14,6 +14,7 @@
 mod notes;
 mod contents;
 mod progress;
+mod pulse;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 pub use contents::{last_run, only_recording, processes, run_in};
 pub use notes::{Notes, sidecar_of};
 pub use progress::Progress;
+pub use pulse::pulse_beside;
 
 /// The folder beside the user's files that holds all runs.
 pub const HOME: &str = ".oomph";

@@ -14,6 +14,7 @@ pub mod shm;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use gpus::has_gpu;
 pub use oomph_diagnose::results::status::{Space, Status};
@@ -35,6 +36,14 @@ pub struct Roots {
     pub nvml: Option<PathBuf>,
     /// The variables of this environment.
     pub environment: BTreeMap<String, String>,
+    /// The clock, in microseconds since the epoch.
+    pub clock: fn() -> u64,
+}
+
+/// The system's clock, in microseconds since the epoch.
+fn now_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or_default()
 }
 
 impl Roots {
@@ -51,6 +60,7 @@ impl Roots {
             space: shm::space,
             nvml: std::env::var_os("OOMPH_NVML").map(PathBuf::from),
             environment: std::env::vars_os().filter_map(text).collect(),
+            clock: now_us,
         }
     }
 }
@@ -64,6 +74,7 @@ pub fn gather(roots: &Roots) -> Status {
     let recorded = gpus::join(&mut gpus, recorded::read(&roots.proc, &users));
     Status {
         host_name: host_name.trim().to_owned(),
+        taken_us: (roots.clock)(),
         gpus,
         recorded,
         ram: meminfo::read(&roots.proc),

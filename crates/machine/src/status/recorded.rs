@@ -6,14 +6,17 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use oomph_diagnose::results::status::{Recorded, RecordedDevice, TorchMemory};
-use oomph_trace::sidecar::Card;
+use oomph_diagnose::growth::growth;
+use oomph_diagnose::results::live::{self, Live};
+use oomph_diagnose::results::status::{Process, Recorded, RecordedDevice, TorchMemory};
+use oomph_trace::sidecar::{Card, Mark};
 
 use super::{process, settings};
 use crate::run_folder::{self, Notes};
 
-/// The longest notes of a process that is alive, many times over.
-const LONGEST: u64 = 1 << 20;
+/// The longest notes of a process that is alive: those that it wrote when somebody last asked for its recording have
+/// all marks in them.
+const LONGEST: u64 = 4 << 20;
 
 /// A recorded process.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +35,7 @@ pub(super) fn read(proc: &Path, users: &process::Users) -> Vec<Found> {
 fn of_process(proc: &Path, pid: u32, users: &process::Users) -> Option<Found> {
     let environment = process::environment(proc, pid)?;
     let folder = environment.get(run_folder::VARIABLE)?;
-    let pids = process::read(proc, pid, users)?.pids;
+    let entry = process::read(proc, pid, users)?;
     // A process in a container names the folder as it sees it.
     let inside = proc.join(pid.to_string()).join("root").join(folder.trim_start_matches('/'));
     let run = Path::new(folder).file_name()?.to_string_lossy().into_owned();
@@ -41,9 +44,14 @@ fn of_process(proc: &Path, pid: u32, users: &process::Users) -> Option<Found> {
     let notes = folders.iter().flat_map(|folder| run_folder::notes(folder));
     // The variable is the process's own, and may name a folder of anybody's.
     let mut own = notes.filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.uid() == owner));
-    let notes = own.find_map(|path| Notes::read_up_to(&path, LONGEST).filter(|notes| is_of(notes, &pids)))?;
+    let of_it = |path: &PathBuf| Notes::read_up_to(path, LONGEST).filter(|notes| is_of(notes, &entry.pids));
+    let (path, notes) = own.find_map(|path| Some((path.clone(), of_it(&path)?)))?;
+    let pulse = path.with_extension("pulse");
+    let is_own = fs::symlink_metadata(&pulse).is_ok_and(|found| found.uid() == owner);
+    let pulse = if is_own { run_folder::pulse_beside(&path) } else { None };
     let variable = |name: &str| environment.get(name).map(String::as_str);
-    let mut found = found(&notes, pid, run);
+    let mut found = found(&notes, pulse, pid, run);
+    found.recorded.process = entry.process;
     found.recorded.settings = Some(settings::read(variable, found.recorded.torch.as_deref()));
     Some(found)
 }
@@ -53,7 +61,7 @@ fn is_of(notes: &Notes, pids: &[u32]) -> bool {
     notes.sidecar.identity.pid.is_some_and(|pid| pids.iter().any(|known| u64::from(*known) == pid))
 }
 
-fn found(notes: &Notes, pid: u32, run: String) -> Found {
+fn found(notes: &Notes, pulse: Option<Mark>, pid: u32, run: String) -> Found {
     let sidecar = &notes.sidecar;
     Found {
         uuids: sidecar.devices.iter().map(|card| card.uuid.clone()).collect(),
@@ -64,6 +72,8 @@ fn found(notes: &Notes, pid: u32, run: String) -> Found {
             rank: sidecar.identity.rank.map(u64::from),
             torch: sidecar.versions.torch.clone(),
             settings: None,
+            process: Process::default(),
+            live: Live::of(sidecar, pulse),
             devices: sidecar.devices.iter().map(device).collect(),
         },
     }
@@ -71,6 +81,7 @@ fn found(notes: &Notes, pid: u32, run: String) -> Found {
 
 fn device(card: &Card) -> RecordedDevice {
     let stats = &card.stats;
+    let limit = live::limit(card);
     RecordedDevice {
         index: card.index,
         gpu: None,
@@ -82,6 +93,11 @@ fn device(card: &Card) -> RecordedDevice {
             retries: stats.retries.unwrap_or_default(),
             ooms: stats.ooms.unwrap_or_default(),
         },
+        limit: limit.map(|(bytes, _)| bytes),
+        limited_by: limit.map(|(_, by)| by),
+        by_class: card.by_class,
+        growth: growth(&card.history, limit.map(|(bytes, _)| bytes)),
+        history: card.history.clone(),
     }
 }
 

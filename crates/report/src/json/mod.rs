@@ -18,6 +18,7 @@ mod plan;
 mod replay;
 mod run;
 mod status;
+mod top;
 mod tune;
 
 use oomph_diagnose::results::explain::{Explained as Found, FileResult, ProcessResult};
@@ -35,6 +36,7 @@ pub use plan::{Plan, plan};
 pub use replay::{Replay, replay};
 pub use run::{Run, run};
 pub use status::{Machine, status};
+pub use top::{Top, top};
 pub use tune::{Tune, tune};
 
 /// The schema's number.

@@ -1,5 +1,6 @@
 //! `oomph status --json`.
 
+use oomph_diagnose::results::live::Activity;
 use oomph_diagnose::results::status::{
     self as found, GpuMemory, Instance, Ram, RecordedDevice, Space, TorchMemory,
 };
@@ -101,6 +102,12 @@ document! {
         torch: Option<String> = process.torch.clone(),
         /// PyTorch's settings in its environment.
         settings: Option<Settings> = process.settings.as_ref().map(settings),
+        /// Steps that are done.
+        steps: Option<u64> = process.live.steps,
+        /// Steps a second, over the last minute.
+        steps_per_second: Option<f64> = process.live.steps_per_second,
+        /// What it is doing.
+        activity: Option<Activity> = process.live.activity,
         /// Its devices.
         devices: Vec<RecordedDevice> = process.devices.clone(),
     }

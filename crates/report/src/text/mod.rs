@@ -15,6 +15,7 @@ pub mod replay;
 pub mod rules;
 pub mod run;
 pub mod status;
+pub mod top;
 pub mod tune;
 
 pub use explain::Section;

@@ -89,14 +89,14 @@ fn unaccounted(gpu: &Gpu, list: &[GpuProcess]) -> Option<Bytes> {
     Some(gpu.memory.used?.saturating_sub(listed)).filter(|rest| *rest >= Bytes::mib(1))
 }
 
-fn described(process: &GpuProcess) -> String {
+pub(super) fn described(process: &GpuProcess) -> String {
     let Some(who) = &process.process else { return "(not of this container)".to_owned() };
     let graphics = if process.graphics { " (graphics)" } else { "" };
     format!("{}{graphics}", command(who))
 }
 
 /// The command line with the program's folder left out.
-fn command(who: &Process) -> String {
+pub(super) fn command(who: &Process) -> String {
     let Some((program, rest)) = who.command.split_first() else { return format!("[{}]", plain(&who.name)) };
     let program = program.rsplit('/').next().unwrap_or(program);
     let words = std::iter::once(program).chain(rest.iter().flat_map(|word| word.split_whitespace()));

@@ -66,7 +66,9 @@ fn expected() -> Vec<(String, PathBuf)> {
         }
     }
     found.push(("diff".to_owned(), root().join("crates/cli/tests/expected/diff-jobs.json")));
-    found.push(("status".to_owned(), root().join("crates/machine/tests/expected/two-gpus.json")));
+    for (verb, file) in [("status", "two-gpus.json"), ("top", "top.json")] {
+        found.push((verb.to_owned(), root().join("crates/machine/tests/expected").join(file)));
+    }
     found
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Value)> {
         ("fit", schema::<json::Fit>("fit", Many::One)),
         ("lint", schema::<json::Lint>("lint", Many::One)),
         ("status", schema::<json::Machine>("status", Many::One)),
+        ("top", schema::<json::Top>("top", Many::One)),
         ("dump", schema::<json::Dump>("dump", Many::One)),
         ("rule", schema::<RuleInfo>("rule", Many::List)),
     ]

@@ -4,8 +4,8 @@ use oomph_engine::simulated::SimulatedDevice;
 use oomph_engine::torch::Torch;
 use oomph_engine::torch::profile::Version;
 use oomph_trace::sidecar::{
-    Card, ClassSample, Exception, Framework, Identity, Link, Mark, MarkKind, Process, SeenFrame, SeenOom,
-    Sidecar, Span, Stats, StorageClass, Versions, Why,
+    Card, ClassSample, Exception, Framework, HeldByClass, Identity, Link, Mark, MarkKind, MemorySample,
+    Process, SeenFrame, SeenOom, Sidecar, Span, Stats, StorageClass, Versions, Why,
 };
 use oomph_trace::{Bytes, Event};
 
@@ -158,6 +158,14 @@ impl SidecarRecorder {
                 ooms: Some(torch.tally().ooms),
                 ..Stats::default()
             },
+            history: vec![MemorySample {
+                time_us: 1,
+                step: 0,
+                allocated: counters.allocated,
+                reserved: counters.reserved,
+                peak_allocated: counters.allocated,
+            }],
+            by_class: Some(HeldByClass { weights: Bytes::mib(3), ..HeldByClass::default() }),
         };
         Some(Sidecar {
             identity: Identity {

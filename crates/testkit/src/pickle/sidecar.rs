@@ -1,8 +1,8 @@
 //! A sidecar as the dictionary that oomph's recorder writes.
 
 use oomph_trace::sidecar::{
-    Card, ClassSample, Exception, Framework, Host, HostSample, Link, Mark, MarkKind, Process, SeenFrame,
-    SeenOom, Sidecar, Span, StorageClass, Variables, Versions, Why,
+    Card, ClassSample, Exception, Framework, HeldByClass, Host, HostSample, Link, Mark, MarkKind,
+    MemorySample, Process, SeenFrame, SeenOom, Sidecar, Span, StorageClass, Variables, Versions, Why,
 };
 use oomph_trace::{Addr, Bytes};
 
@@ -60,6 +60,10 @@ plain! {
     Span: |it| Tree::list([it.from_us.tree(), it.to_us.tree()]);
     ClassSample: |it|
         Tree::list([it.time_us.tree(), it.device.tree(), it.addr.tree(), it.bytes.tree(), it.class.tree()]);
+    MemorySample: |it| Tree::list([
+        it.time_us.tree(), it.step.tree(), it.allocated.tree(), it.reserved.tree(), it.peak_allocated.tree(),
+    ]);
+    HeldByClass: |it| Tree::dict(entries!(it; weights gradients optimizer buffers));
     HostSample: |it| Tree::list([it.time_us.tree(), it.rss.tree(), it.available.tree()]);
 
     Versions: |it| Tree::dict(entries!(it; python torch cuda driver));
@@ -69,7 +73,8 @@ plain! {
     ]);
     Card: |it| {
         let card = entries!(
-            it; index name total capability uuid fraction limit free used_by_others processes
+            it; index name total capability uuid fraction limit free used_by_others processes history
+            by_class
         );
         let stats = entries!(
             it.stats; peak_requested peak_allocated peak_active peak_reserved allocated reserved retries ooms

@@ -129,6 +129,23 @@ dicts! {
         processes: Vec<Process>,
         /// What the allocator says of itself.
         stats(..): Stats,
+        /// What it said at the ends of the last steps, oldest first.
+        history: Vec<MemorySample>,
+        /// What models and optimizers hold on it, where they are known.
+        by_class: Option<HeldByClass>,
+    }
+
+    /// What models and optimizers hold on a card.
+    #[derive(Copy, Serialize, JsonSchema)]
+    HeldByClass {
+        /// Parameters of modules.
+        weights: Bytes = Bytes::ZERO,
+        /// Their gradients.
+        gradients: Bytes = Bytes::ZERO,
+        /// What optimizers keep.
+        optimizer: Bytes = Bytes::ZERO,
+        /// Buffers of modules.
+        buffers: Bytes = Bytes::ZERO,
     }
 
     /// A process on a card.
@@ -422,6 +439,20 @@ lists! {
         has_graph: bool,
         /// Whether only objects that refer to each other keep it.
         in_cycle: bool,
+    }
+
+    /// What PyTorch's allocator said of a card when a step had ended.
+    MemorySample {
+        /// When.
+        time_us: u64,
+        /// How many steps were done.
+        step: u64,
+        /// What served allocations.
+        allocated: Bytes,
+        /// What was held from the driver.
+        reserved: Bytes,
+        /// The most that had served allocations by then.
+        peak_allocated: Bytes,
     }
 
     /// The host's memory at one time.
