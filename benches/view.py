@@ -106,7 +106,7 @@ def row_of_oomph(browser: Browser, program: pathlib.Path, file: pathlib.Path) ->
     ]  # fmt: skip
 
 
-TORCH = """<!doctype html><meta charset=utf-8><body><script type="module">
+TORCH = """<!doctype html><meta charset=utf-8><link rel=icon href="data:,"><body><script src="./d3.min.js"></script><script type="module">
 import {add_remote_files} from "./MemoryViz.js";
 add_remote_files([{name: "snapshot", url: "./snapshot.pickle"}]);
 </script>"""
@@ -122,10 +122,11 @@ def torch_page(folder: pathlib.Path, file: pathlib.Path) -> Iterator[str]:
         helper = folder / "process_alloc_data.js"
         if helper.exists():
             (root / helper.name).write_bytes(helper.read_bytes())
-        # The bundle sets a global; a module that names its parts is what the page imports.
+        # The bundle sets a global, as a plain script; a module that names its parts is what the page imports.
         bundle = (folder / "d3.min.js").read_text()
         names = sorted(set(re.findall(r"\bt\.([A-Za-z]\w*)=", bundle)))
-        (root / "d3.mjs").write_text(f"{bundle}\nexport const {{{','.join(names)}}} = globalThis.d3;\n")
+        (root / "d3.min.js").write_text(bundle)
+        (root / "d3.mjs").write_text(f"export const {{{','.join(names)}}} = globalThis.d3;\n")
         (root / "index.html").write_text(TORCH)
         (root / "snapshot.pickle").symlink_to(file)
 
@@ -154,6 +155,8 @@ def row_of_torch(browser: Browser, folder: pathlib.Path, file: pathlib.Path) -> 
             drawn = time.time() - begun
             times = browser.run(MOVING_TORCH % 60)
         except AssertionError as error:
+            thrown = [said for said in browser.complaints if "exceptionId" in said]
+            assert not thrown, f"PyTorch's page was not set up rightly: {thrown[0]}"
             reason = "the browser went away" if "went away" in str(error) else f"nothing drawn in {LIMIT_S:.0f} s"
             return [reason, "none", "", "", f"{browser.memory() / 1e6:,.0f}", ""]
         return [f"{drawn:.1f}", "none", f"{statistics.median(times):.0f}", f"{percentile(times, 0.95):.0f}", f"{browser.memory() / 1e6:,.0f}", ""]
