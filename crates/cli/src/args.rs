@@ -101,44 +101,22 @@ pub(crate) enum Verb {
   oomph explain -                  (then paste the error, and Ctrl-D)")]
     Explain(Explain),
     /// Run a script, record its memory cheaply, explain it if it runs out
-    #[command(
-        before_help = "Examples:
-  oomph run train.py --lr 1e-4
-  oomph run --limit 15GiB -m pkg.train         as with less memory
-  oomph run torchrun --nproc-per-node 2 train.py",
-        override_usage = "oomph run [OPTIONS] SCRIPT|-m MODULE|-c CODE|COMMAND [ARGS]...",
-        after_help = "Everything after the script's name belongs to the script. Its exit code is passed on.
-Recordings go to .oomph/; `oomph explain .oomph/last` explains the last run.
-Options may also be set by variables (OOMPH_LIMIT=15GiB) and kept in pyproject.toml,
-under [tool.oomph.run] (limit = \"15GiB\")."
-    )]
+    #[command(before_help = run::EXAMPLES, override_usage = run::USAGE, after_help = run::MORE)]
     Run(Run),
     /// Will a script fit on a card, and what would make it fit: with no GPU
     #[command(
-        before_help = "Examples:
-  oomph plan train.py --batch 64                    on every card there is
-  oomph plan --gpu T4 train.py --batch 64           on this one
-  oomph plan --gpu L4 --vary --batch train.py       the largest batch that fits",
+        before_help = plan::EXAMPLES,
         mut_arg("command", |arg| arg.help("A script (.py) and its arguments")),
-        override_usage = "oomph plan [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...",
-        after_help = "The script runs unmodified, in seconds, on a GPU that is not there: nothing is computed.
-Exit code: 0 it fits, 1 it does not, 3 cannot tell; of the table: 0 if it fits any card."
+        override_usage = plan::USAGE,
+        after_help = plan::MORE
     )]
     Plan(Plan),
     /// Run a script with the cheapest measures under which it fits, none of which changes its result
     #[command(
-        before_help = "Examples:
-  oomph fit --gpu T4 train.py --batch 64          find them, and run with them
-  oomph fit --limit 15GiB --dry-run train.py      only say what they are
-  oomph fit --gpu L4 --vary --batch --accumulate --accum train.py --batch 64",
+        before_help = fit::EXAMPLES,
         mut_arg("command", |arg| arg.help("A script (.py) and its arguments")),
-        override_usage = "oomph fit [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...",
-        after_help = "Measures: settings of the allocator, forms of the optimizer, the loss in chunks,
-gradient checkpointing of as few blocks as it takes, micro-batches, optimizer
-state and saved activations on the host. They are tried on a GPU that is not
-there; where there is one, those that fit are timed on it.
-Exit code: the script's own; 1 if nothing makes it fit, 3 if nobody can tell.
-With --dry-run: 0 if it fits."
+        override_usage = fit::USAGE,
+        after_help = fit::MORE
     )]
     Fit(Fit),
     /// Code that will run out of memory, found by reading it

@@ -9,6 +9,19 @@ use oomph_trace::Bytes;
 
 use super::Script;
 
+pub(super) const EXAMPLES: &str = "Examples:
+  oomph fit --gpu T4 train.py --batch 64          find them, and run with them
+  oomph fit --limit 15GiB --dry-run train.py      only say what they are
+  oomph fit --gpu L4 --vary --batch --accumulate --accum train.py --batch 64";
+pub(super) const USAGE: &str = "oomph fit [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...";
+pub(super) const MORE: &str =
+    "Measures: settings of the allocator, forms of the optimizer, the loss in chunks,
+gradient checkpointing of as few blocks as it takes, micro-batches, optimizer
+state and saved activations on the host. They are tried on a GPU that is not
+there; where there is one, those that fit are timed on it.
+Exit code: the script's own; 1 if nothing makes it fit, 3 if nobody can tell.
+With --dry-run: 0 if it fits.";
+
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Fit {
     #[command(flatten)]

@@ -7,6 +7,15 @@ use oomph_trace::Bytes;
 
 use super::Script;
 
+pub(super) const EXAMPLES: &str = "Examples:
+  oomph plan train.py --batch 64                    on every card there is
+  oomph plan --gpu T4 train.py --batch 64           on this one
+  oomph plan --gpu L4 --vary --batch train.py       the largest batch that fits";
+pub(super) const USAGE: &str = "oomph plan [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...";
+pub(super) const MORE: &str =
+    "The script runs unmodified, in seconds, on a GPU that is not there: nothing is computed.
+Exit code: 0 it fits, 1 it does not, 3 cannot tell; of the table: 0 if it fits any card.";
+
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Plan {
     #[command(flatten)]

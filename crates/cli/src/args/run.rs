@@ -10,6 +10,17 @@ use oomph_trace::Bytes;
 
 use super::{Args, Script, UsageError};
 
+pub(super) const EXAMPLES: &str = "Examples:
+  oomph run train.py --lr 1e-4
+  oomph run --limit 15GiB -m pkg.train         as with less memory
+  oomph run torchrun --nproc-per-node 2 train.py";
+pub(super) const USAGE: &str = "oomph run [OPTIONS] SCRIPT|-m MODULE|-c CODE|COMMAND [ARGS]...";
+pub(super) const MORE: &str =
+    "Everything after the script's name belongs to the script. Its exit code is passed on.
+Recordings go to .oomph/; `oomph explain .oomph/last` explains the last run.
+Options may also be set by variables (OOMPH_LIMIT=15GiB) and kept in pyproject.toml,
+under [tool.oomph.run] (limit = \"15GiB\").";
+
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Run {
     #[command(flatten)]
