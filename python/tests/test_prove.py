@@ -91,7 +91,7 @@ import torch
 def work(rows):
     half = torch.empty(rows // 2, 1 << 20, dtype=torch.uint8, device="cuda")
     rest = torch.empty(rows, 1 << 20, dtype=torch.uint8, device="cuda")
-    return half.sum() + rest.sum()
+    return half.numel() + rest.numel()
 
 def tried(rows):
     try:
