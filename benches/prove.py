@@ -55,6 +55,8 @@ def findings(oomph: str, python: str, phantom: str, script: pathlib.Path, limit:
 def size(number: int) -> str:
     if number == 0:
         return "0"
+    if number < 1 << 10:
+        return f"{number} B"
     return f"{number / 2**20:,.1f} MiB" if number >= 1 << 20 else f"{number / 2**10:,.1f} KiB"
 
 
