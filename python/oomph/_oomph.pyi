@@ -81,6 +81,7 @@ def plan(
     python: str | os.PathLike[str],
     library: str | os.PathLike[str],
     changes: bool = False,
+    world: tuple[int | None, int | None],
 ) -> str:
     """The document of `oomph plan --json` for one card. `words` are a script and its arguments, or `-c` and code;
     `library` is the package's phantom; `changes`: try changes where it does not fit."""

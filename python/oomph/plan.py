@@ -58,16 +58,25 @@ class Plan:
         return f"{verdict} on the {self.gpu}: {format_size(self.process_bytes)} at its peak"
 
 
-def plan(what: str | os.PathLike[str] | Callable[[], object], *args: str, gpu: str, options: bool = False) -> Plan:
+def plan(
+    what: str | os.PathLike[str] | Callable[[], object],
+    *args: str,
+    gpu: str,
+    options: bool = False,
+    nproc: int | None = None,
+    nnodes: int | None = None,
+) -> Plan:
     """Runs a script, or a function without arguments, on a phantom GPU, which counts memory and computes nothing.
 
-    `args` are the script's own. `options`: also try changes, such as bf16 autocast, where it does not fit. A function
-    has to be one that another process can import: of a module or of a script, not a lambda, not of a notebook.
+    `args` are the script's own. `options`: also try changes, such as bf16 autocast, where it does not fit.
+    `nproc`, `nnodes`: it is a rank of a distributed job, with so many on a node and so many nodes; the others are not there.
+    A function has to be one that another process can import: of a module or of a script, not a lambda, not of a notebook.
     """
     words = [*_target(what), *args]
     if callable(what) and args:
         raise TypeError("oomph.plan: arguments are for scripts; a function is called without any")
-    document = _oomph.plan(words, gpu=gpu, python=sys.executable, library=_LIBRARY, changes=options)
+    world = (nproc, nnodes)
+    document = _oomph.plan(words, gpu=gpu, python=sys.executable, library=_LIBRARY, changes=options, world=world)
     return Plan(json.loads(document))
 
 

@@ -99,10 +99,18 @@ def shown(cell: Any) -> list[str]:
             text += f"{output.ename}: {output.evalue.splitlines()[0]}\n"
         else:
             text += output.data["text/plain"].rstrip("\n") + "\n"
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r\n", "\n").splitlines()
+    lines = [written_over(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r\n", "\n").split("\n")]
     # One empty line is as good as two, and none is needed at the ends.
     kept = [line.rstrip() for number, line in enumerate(lines) if line.strip() or (number and lines[number - 1].strip())]
     return kept[:-1] if kept and not kept[-1] else kept
+
+
+def written_over(line: str) -> str:
+    """What a cell shows of a line: what comes after a carriage return stands in the place of what came before it."""
+    seen = ""
+    for part in line.split("\r"):
+        seen = part + seen[len(part) :]
+    return seen
 
 
 @functools.cache

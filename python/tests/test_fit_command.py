@@ -96,6 +96,33 @@ def test_micro_batches_by_the_flags_of_the_script_are_run_with(programs: Program
     assert "found by an earlier search; --again searches again" in known["caveats"]
 
 
+# A step needs 600 MiB, then 700: the cache of one does not serve the other, and is given back once where both do not fit.
+CACHED = """
+import torch
+
+weight = torch.nn.Parameter(torch.ones(8, device="cuda"))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for step in range(6):
+    for size in (600, 700):
+        buffer = torch.empty(size << 20, dtype=torch.uint8, device="cuda")
+        del buffer
+    (weight * 2).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_what_is_held_where_the_cache_is_given_back_is_planned(programs: Programs) -> None:
+    script = programs.write(CACHED)
+    words = ["fit", "--python", programs.warm_python, "--phantom", "--json", "-o", "fit.json", "--limit", "1000MiB"]
+    done = programs.end(programs.start([programs.oomph, *words, script.name], card=None))
+    assert done.code == 0, done
+    answer = json.loads((programs.folder / "fit.json").read_text())
+    summary = json.loads((done.run() / "main.json").read_text())
+    assert (answer["peak_reserved"], answer["chosen"]["measures"]) == (1302 * MIB, [])
+    assert answer["chosen"]["peak_reserved"] == summary["devices"][0]["peak_reserved"] == 702 * MIB
+
+
 def test_where_nothing_suffices_the_least_is_said_and_nothing_is_run(programs: Programs) -> None:
     script = programs.write(SCRIPT)
     words = ["fit", "--python", programs.warm_python, "--limit", f"{20 * MIB}", script.name]

@@ -1,124 +1,131 @@
-"""What other tools get wrong when they shrink batches: each is a claim here. The other way is written out beside ours, and
-fails."""
+"""Where other tools that cut batches fail: the same case with them and with `oomph.fit`. Those of transformers and Lightning are
+in test_fit_trainer.py and test_fit_lightning.py."""
 
 from __future__ import annotations
 
+import os
+import pathlib
+import subprocess
+import warnings
 from typing import Any
 
 import pytest
 
-pytest.importorskip("torch", reason="torch is not installed here")
+torch = pytest.importorskip("torch", reason="torch is not installed here")
+
+from torch import nn  # noqa: E402
+
+import oomph  # noqa: E402
+
+PATIENCE = 120
+
+
+class Narrow(torch.autograd.Function):  # type: ignore[misc, name-defined]
+    """An operation of the user's own. It has memory for four samples."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        if x.shape[0] > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return 3 * x
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return 3 * grads[0]
+
+
+def test_an_operation_that_nobody_knows_is_cut_too() -> None:
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(4, 2), torch.randn(8, 4), torch.randint(0, 2, (8,))
+    nn.functional.cross_entropy(3 * model(x), y).backward()
+    expected = model.weight.grad.clone()
+    model.zero_grad()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    fit = oomph.fit(lambda x, y: nn.functional.cross_entropy(Narrow.apply(model(x)), y), model=model, optimizer=optimizer)
+    fit(x, y)
+    assert fit.used == 2
+    assert torch.allclose(model.weight.grad, expected, atol=1e-6)
+
+
+def test_koila_runs_it_with_the_whole_batch_and_says_nothing() -> None:
+    koila = pytest.importorskip("koila", reason="koila is not installed here (it needs pynvml 11.4.1)")
+    model, x, y = nn.Linear(4, 2), torch.randn(8, 4), torch.randint(0, 2, (8,))
+    lazy_x, lazy_y = koila.lazy(x, y, batch=0)
+    with warnings.catch_warnings(record=True) as said, pytest.raises(torch.OutOfMemoryError):
+        warnings.simplefilter("always")
+        nn.functional.cross_entropy(Narrow.apply(model(lazy_x)), lazy_y).backward()
+    assert [str(each.message) for each in said] == []
+
+
+# Two ranks that train with DDP. Memory is short on rank 0: it computes its batch in two halves.
+RANKS = """
+import sys
+from datetime import timedelta
 
 import torch
-from fit_jobs import JOBS, Training, out_of_memory
+import torch.distributed as dist
 from torch import nn
 
 import oomph
 
-torch.set_num_threads(1)
+store, rank, way = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=timedelta(seconds=6))
+torch.manual_seed(0)
+model = nn.Linear(4, 2)
+ddp = nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+torch.manual_seed(rank + 1)
+x, y = torch.randn(8, 4), torch.randint(0, 2, (8,))
+loss = nn.functional.cross_entropy
+
+def short_of_memory(x):
+    if rank == 0 and x.shape[0] > 4:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+    return x
+
+def step(x, y):
+    return loss(ddp(short_of_memory(x)), y)
+
+if way == "alone":
+    # As Composer does: each rank finds its own number of parts, and every backward pass is one of DDP's.
+    try:
+        step(x, y).backward()
+    except torch.OutOfMemoryError:
+        for part in range(2):
+            (step(x[4 * part : 4 * part + 4], y[4 * part : 4 * part + 4]) / 2).backward()
+    dist.barrier()
+else:
+    oomph.fit(step, model=ddp, optimizer=optimizer, count="samples")(x, y)
+    dist.barrier()
+print("done", model.weight.grad.double().sum().item())
+dist.destroy_process_group()
+"""
 
 
-def test_mean_of_means() -> None:
-    """Accumulating the means of parts by their number, as is usual, gives other gradients where parts differ."""
-    job = JOBS["transformer"]
-    training = Training(job)
-    model, batch = training.model.eval(), training.batches[0]
-
-    def gradients(run: Any) -> list[Any]:
-        model.zero_grad()
-        run()
-        return [each.grad.clone() for each in model.parameters()]
-
-    def mean_of_means() -> None:
-        for part in range(3):
-            (job.loss(model, *(each[2 * part : 2 * part + 2] for each in batch)) / 3).backward()
-
-    def error(run: Any) -> float:
-        return max(float((one - other).abs().max()) for one, other in zip(gradients(run), whole))
-
-    whole = gradients(lambda: job.loss(model, *batch).backward())
-    fit = oomph.fit(lambda *batch: job.loss(model, *batch), parts=3)
-    assert error(lambda: fit(*batch)) < 1e-6 < 1e-3 < error(mean_of_means)
-
-
-def test_the_number_of_steps_and_the_learning_rate() -> None:
-    """Restarting with half the batch makes twice the steps, and the schedule, made for the old number, ends early."""
-
-    def train(fits: bool, halve: bool) -> tuple[int, list[float]]:
-        model = nn.Linear(4, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-        data, size = torch.randn(32, 4), 4 if halve else 8
-        schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=4)
-        rates = []
-
-        @oomph.fit(count="samples")
-        def step(x: Any) -> Any:
-            if len(x) > 4 and not fits:
-                raise out_of_memory()
-            return model(x).square().mean()
-
-        for x in data.split(size):
-            optimizer.zero_grad()
-            step(x)
-            rates.append(optimizer.param_groups[0]["lr"])
-            optimizer.step()
-            schedule.step()
-        return len(rates), rates
-
-    expected = (4, [1.0, 0.75, 0.5, 0.25])
-    assert train(fits=True, halve=False) == train(fits=False, halve=False) == expected
-    steps, rates = train(fits=True, halve=True)
-    assert steps == 8 and rates[4:] == [0.0] * 4
-
-
-def test_an_out_of_memory_after_tuning_is_survived() -> None:
-    """A batch size that was found once is wrong as soon as a longer sample comes."""
-    embedding, used = nn.Embedding(9, 4), []
-
-    @oomph.fit(count="samples")
-    def step(words: Any) -> Any:
-        if words.numel() > 64:
-            raise out_of_memory()
-        return embedding(words).square().mean()
-
-    for length in (4, 8, 16, 32, 8, 4):
-        step(torch.ones(8, length, dtype=torch.long))
-        used.append(step.used)
-    assert used == [1, 1, 2, 4, 1, 1]
-
-
-def test_validation_is_not_cut_short() -> None:
-    layer, seen = nn.Linear(4, 2), []
-
-    @oomph.fit
-    def validate(x: Any) -> Any:
-        if len(x) > 3:
-            raise out_of_memory()
-        seen.append(x)
-        return layer(x)
-
-    data = torch.randn(23, 4)
-    with torch.no_grad():
-        found = torch.cat([validate(x) for x in data.split(10)])
-    assert len(found) == 23 and torch.allclose(found, layer(data), atol=1e-6)
-    assert torch.equal(torch.cat(seen), data)
-
-
-def test_operations_that_nobody_has_heard_of_are_exact_too() -> None:
-    """Nothing is computed lazily or by a table of operations: an operation of the user's own is cut like any other."""
-
-    class Odd(torch.autograd.Function):  # type: ignore[misc]
-        @staticmethod
-        def forward(context: Any, x: Any) -> Any:
-            context.save_for_backward(x)
-            return x.sin() * x.abs().sqrt()
-
-        @staticmethod
-        def backward(context: Any, gradient: Any) -> Any:
-            (x,) = context.saved_tensors
-            return gradient * (x.cos() + 1)
-
-    layer, x = nn.Linear(4, 3), torch.randn(7, 4)
-    expected = torch.autograd.grad(Odd.apply(layer(x)).mean(), list(layer.parameters()))
-    oomph.fit(lambda x: Odd.apply(layer(x)).mean(), parts=3)(x)
-    assert all(torch.allclose(each.grad, want, atol=1e-6) for each, want in zip(layer.parameters(), expected))
+@pytest.mark.parametrize("way", ["alone", "together"])
+def test_ranks_wait_for_one_that_repeats_alone_and_agree_with_oomph(way: str, warm_python_alone: str, tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "ranks.py"
+    script.write_text(RANKS)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+    ranks = [
+        subprocess.Popen(
+            [warm_python_alone, str(script), str(tmp_path / "store"), str(rank), way],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for rank in range(2)
+    ]
+    try:
+        said = [rank.communicate(timeout=PATIENCE) for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    if way == "alone":
+        # They would wait for each other for ever: the time limit of the process group ends it.
+        assert [rank.returncode for rank in ranks] != [0, 0], said
+        return
+    assert [rank.returncode for rank in ranks] == [0, 0], said
+    first, second = (out.splitlines()[-1] for out, _ in said)
+    assert first == second and first.startswith("done ")

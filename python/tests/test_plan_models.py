@@ -44,7 +44,7 @@ def test_a_plan_is_what_a_real_card_held(programs: Programs, args: str) -> None:
     lines = (MEASURED / "h200.jsonl").read_text().splitlines()
     real = next(line for line in map(json.loads, lines) if line["args"] == args)
     code, found, said = plan(programs, "H200", MEASURED / "job.py", *args.split())
-    assert (code, found["fits"]) == (0, True), said
+    assert (code, found["fits"]) == (0, True), f"{found['why_not']}\n{said}"
     for name, bound in (("peak_requested", 0.002), ("peak_allocated", 0.005), ("peak_reserved", 0.01)):
         held = found[name]
         assert isinstance(held, int)
@@ -123,6 +123,6 @@ def test_scripts_of_frameworks_are_planned_as_they_are(programs: Programs, needs
     pytest.importorskip(needs)
     script = programs.write(source)
     code, found, said = plan(programs, "T4", script)
-    assert (code, found["fits"]) == (0, True), said
+    assert (code, found["fits"]) == (0, True), f"{found['why_not']}\n{said}"
     by_class = found["by_class"]
     assert isinstance(by_class, dict) and by_class["optimizer_state"] > 0, by_class

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -154,3 +155,11 @@ def test_what_cannot_be_proved_gets_a_line(words: list[str], said: str, oomph_bi
     (tmp_path / "a.ipynb").write_text('{"cells": []}')
     done = subprocess.run([oomph_bin, "lint", "--prove", *words], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said + "\n")
+
+
+def test_what_cannot_be_read_is_neither_run_nor_waited_for(oomph_bin: str, tmp_path: pathlib.Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    words = [oomph_bin, "lint", "--prove", "pipe.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    said = "pipe.py:1: this is not a text that can be read\n\nNothing found in 1 file.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, said, "")

@@ -114,9 +114,12 @@ def fields(pid: int) -> list[bytes]:
 
 
 def script_of(oomph: int) -> int | None:
-    """The script that oomph has started, once it runs."""
+    """The script that oomph has started, once it runs. Until then each child of oomph, whatever it will be, has oomph's own
+    words, and the script's name is among them."""
+    of_oomph = text_of(f"/proc/{oomph}/cmdline")
     for pid in numbers():
-        if fields(pid)[1:2] == [str(oomph).encode()] and b"train.py" in text_of(f"/proc/{pid}/cmdline").split(b"\0"):
+        words = text_of(f"/proc/{pid}/cmdline")
+        if fields(pid)[1:2] == [str(oomph).encode()] and words != of_oomph and b"train.py" in words.split(b"\0"):
             return pid
     return None
 

@@ -217,6 +217,8 @@ def test_a_job_is_watched(
     shell.press("Escape")
     shell.wait("HISTORY")
     shell.press("q")
+    # What is typed before it has ended is its own, or lost.
+    wait(lambda: shell.state() == AS_BEFORE, lambda: "\n".join(shell.screen()))
     shell.type("echo ended with $?")
     shell.wait("ended with 0")
     assert shell.state() == AS_BEFORE and shell.settings("after") == before
@@ -320,6 +322,8 @@ def test_jobs_are_sorted_chosen_and_warned_of(terminal: Callable[..., Terminal],
     screen = shell.wait("HISTORY")
     assert not any(f"{still} still" in line for line in screen)
     shell.press("C-c")
+    # What is typed before it has ended is its own, or lost.
+    wait(lambda: shell.state() == AS_BEFORE, lambda: "\n".join(shell.screen()))
     shell.type("echo ended with $?")
     shell.wait("ended with 0")
 

@@ -6,6 +6,7 @@ mod explain;
 mod export;
 mod fit;
 mod lint;
+mod serve;
 mod plan;
 mod top;
 mod view;
@@ -106,7 +107,7 @@ pub(crate) enum Verb {
     /// Will a script fit on a card, and what would make it fit: with no GPU
     #[command(
         before_help = plan::EXAMPLES,
-        mut_arg("command", |arg| arg.help("A script (.py) and its arguments")),
+        mut_arg("command", |arg| arg.help("A script (.py) and its arguments").required_unless_present_any(["serve"])),
         override_usage = plan::USAGE,
         after_help = plan::MORE
     )]
@@ -207,6 +208,23 @@ impl Source {
     /// What the user knows of the recording, with the limit of its job where one is named.
     pub(crate) fn known(&self, limit: Option<Bytes>) -> Known {
         Known { version: self.profile, limit }
+    }
+}
+
+/// What the user knows of recordings, where they do not tell.
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct Recorded {
+    /// The version of PyTorch that recorded a snapshot, where the file does not tell
+    #[arg(long, value_name = "VERSION")]
+    profile: Option<Version>,
+    /// The memory limit the job ran under, where the recording does not show it
+    #[arg(long, value_name = "SIZE")]
+    limit: Option<Bytes>,
+}
+
+impl Recorded {
+    pub(crate) fn known(&self) -> Known {
+        Known { version: self.profile, limit: self.limit }
     }
 }
 

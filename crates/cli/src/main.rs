@@ -32,7 +32,10 @@ fn main() -> ExitCode {
         // Its exit code is the script's own.
         Verb::Run(verb) => Ok(verbs::run::run(verb, &args.common)),
         // Its exit code is the answer.
-        Verb::Plan(verb) => verbs::plan::run(verb, &args.common),
+        Verb::Plan(verb) => match &verb.serve.serve {
+            Some(config) => verbs::serve::run(config, verb, &args.common),
+            None => verbs::plan::run(verb, &args.common),
+        },
         // Its exit code is the script's own, or the answer.
         Verb::Fit(verb) => verbs::fit::run(verb, &args.common),
         // Its exit code says whether something was found.

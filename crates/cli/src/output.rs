@@ -1,14 +1,21 @@
 //! Writing the result where the user says, and complaints to standard error.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
+use oomph_machine::trust;
 use oomph_report::json;
 use oomph_report::text::Colour;
 
 use crate::args::{Common, When};
+
+/// The most of a line that the next one takes the place of: one that is wrapped could not be taken back.
+const COLUMNS: usize = 79;
+/// How long the line is that stands there.
+static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
 /// Writes the result to standard output, or to the file named with `-o`.
 pub(crate) fn write(text: &str, common: &Common) -> Result<()> {
@@ -46,27 +53,14 @@ pub(crate) fn write_file(path: &Path, text: &str, force: bool) -> Result<()> {
 pub(crate) fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     check_free(path, force)?;
     let name = path.display();
-    let failed = |error: io::Error| anyhow::anyhow!("cannot write {name}: {error}");
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return fs::write(path, bytes).map_err(failed);
-    }
-    // A link stays a link.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut beside = path.clone().into_os_string();
-    beside.push(format!(".{}.part", std::process::id()));
-    let beside = Path::new(&beside);
-    let done = File::create_new(beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        if let Ok(there) = fs::metadata(path) {
-            file.set_permissions(there.permissions())?;
-        }
-        fs::rename(beside, path)
-    });
-    done.map_err(|error| {
-        let _ = fs::remove_file(beside);
-        failed(error)
-    })
+    let written = if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        fs::write(path, bytes)
+    } else {
+        // A link stays a link.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        trust::write_for_user(&path, bytes, force)
+    };
+    written.map_err(|error| anyhow::anyhow!("cannot write {name}: {error}"))
 }
 
 /// Complains about a place where nothing can be written, or not without `force`.
@@ -126,6 +120,40 @@ pub(crate) fn remark(common: &Common, line: &str) {
     if common.verbose {
         complain(line);
     }
+}
+
+/// What is being done, on standard error: on a terminal one line that the next one takes the place of, with `--verbose` a
+/// line for each, and nothing otherwise.
+pub(crate) fn progress(common: &Common, line: &str) {
+    if common.verbose {
+        complain(&format!("oomph: {line}"));
+    } else if shows_progress(common) {
+        let line: String = Colour::Off.printable(&format!("oomph: {line}")).chars().take(COLUMNS).collect();
+        show_over(&line);
+    }
+}
+
+/// Takes the line away.
+pub(crate) fn end_progress(common: &Common) {
+    if shows_progress(common) {
+        show_over("");
+        let _ = write!(io::stderr().lock(), "\r");
+    }
+}
+
+/// Writes a line over the one that stands there. What is left of that is covered by spaces: a notebook's cell shows what a
+/// command writes as a terminal would, but knows no codes that erase.
+fn show_over(line: &str) {
+    let length = line.chars().count();
+    let covered = SHOWN.swap(length, Ordering::Relaxed).max(length);
+    let _ = write!(io::stderr().lock(), "\r{line:covered$}");
+}
+
+fn shows_progress(common: &Common) -> bool {
+    !common.quiet
+        && !common.verbose
+        && io::stderr().is_terminal()
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Whether an error is that the reader of our output went away.

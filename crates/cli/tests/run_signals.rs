@@ -15,7 +15,8 @@ import os, signal, sys, time
 counts = {}
 def count(number, _):
     counts[number] = counts.get(number, 0) + 1
-    print(signal.Signals(number).name, flush=True)
+    # Not `print`: the next signal may come while it is at work, and it cannot be called within itself.
+    os.write(1, (signal.Signals(number).name + '\\n').encode())
 for name in ('SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH', 'SIGCONT', 'SIGTSTP'):
     signal.signal(getattr(signal, name), count)
 print('ready', os.getpid(), flush=True)

@@ -56,8 +56,9 @@ fn without_a_driver_it_says_so_in_a_line_and_shows_the_rest() {
     let output = run(Path::new("/no/such/library.so"), &[]);
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
     let report = text(&output.stdout);
+    // Jobs that oomph records elsewhere on this machine may come next.
     assert!(
-        report.starts_with("no GPU: no NVIDIA driver is installed, or none is visible here\n  RAM"),
+        report.starts_with("no GPU: no NVIDIA driver is installed, or none is visible here\n"),
         "{report}"
     );
     let shown = labels(&report);

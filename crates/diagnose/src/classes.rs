@@ -70,14 +70,12 @@ pub struct Classes {
 impl Classes {
     /// `None` where the recording has neither marks nor samples.
     pub fn find(recording: &Recording, phases: &Phases) -> Option<Classes> {
-        let sidecar = recording.snapshot.sidecar.as_ref()?;
-        let on_device = |entry: &&ClassSample| i64::from(entry.device) == i64::from(recording.trace().device);
-        let mut samples: Vec<ClassSample> = sidecar.classes.iter().filter(on_device).copied().collect();
-        samples.sort_by_key(|entry| entry.time_us);
+        let samples = samples(recording);
         if samples.is_empty() && phases.stretches().is_empty() {
             return None;
         }
-        let sampled = sampled(recording, &samples);
+        let sampled: Vec<Option<Class>> =
+            sampled(recording).into_iter().map(|sample| sample.map(|found| Class::of(found.class))).collect();
         let has_model = phases.trains() || !samples.is_empty();
         let has_weights = samples.iter().any(|entry| entry.class == StorageClass::Weights);
         let mut of: Vec<Class> = sampled.iter().map(|class| class.unwrap_or(Class::Other)).collect();
@@ -125,17 +123,25 @@ impl Classes {
     }
 }
 
-/// The class of each allocation that was alive at the address of a sample at its time; of several samples the last
-/// counts. The samples are in order of their times.
-fn sampled(recording: &Recording, samples: &[ClassSample]) -> Vec<Option<Class>> {
+/// The samples of a recording's device, in order of their times.
+fn samples(recording: &Recording) -> Vec<ClassSample> {
+    let on_device = |entry: &&ClassSample| i64::from(entry.device) == i64::from(recording.trace().device);
+    let noted = recording.snapshot.sidecar.iter().flat_map(|sidecar| &sidecar.classes);
+    let mut samples: Vec<ClassSample> = noted.filter(on_device).copied().collect();
+    samples.sort_by_key(|entry| entry.time_us);
+    samples
+}
+
+/// The sample of each allocation that was alive at its address at its time, by id; of several the last counts.
+pub(crate) fn sampled(recording: &Recording) -> Vec<Option<ClassSample>> {
     let (program, events) = (&recording.program, &recording.trace().events);
-    let mut classes = vec![None; program.allocations.len()];
+    let mut found = vec![None; program.allocations.len()];
     let numbered = (0..).map(AllocId).zip(&program.allocations);
     let early = numbered.filter(|(_, allocation)| allocation.born().is_none());
     let mut live: FxHashMap<Addr, AllocId> = early.map(|(id, allocation)| (allocation.addr, id)).collect();
     let mut changes = program.changes().peekable();
     let mut time = 0;
-    for sample in samples {
+    for sample in samples(recording) {
         while let Some((_, change, id)) = changes.next_if(|(event, ..)| {
             time = time.max(events[event.index()].time_us);
             time <= sample.time_us
@@ -149,10 +155,10 @@ fn sampled(recording: &Recording, samples: &[ClassSample]) -> Vec<Option<Class>>
         if let Some(id) = live.get(&sample.addr)
             && sample.bytes <= program.allocations[id.index()].size
         {
-            classes[id.index()] = Some(Class::of(sample.class));
+            found[id.index()] = Some(sample);
         }
     }
-    classes
+    found
 }
 
 /// Whether an allocation of the stretch of this place outlives the next one too. Where the recording does not reach so

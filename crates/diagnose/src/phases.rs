@@ -77,6 +77,20 @@ impl Phases {
         ends.filter(|end| (from..to).contains(end)).collect()
     }
 
+    /// The steps of a program that trains: where each begins, where the next does, and its number.
+    pub fn steps(&self) -> Vec<(EventIdx, Option<EventIdx>, u64)> {
+        let starts = if self.trains { self.step_starts() } else { Vec::new() };
+        let nexts = starts.iter().skip(1).map(|(next, _)| Some(*next)).chain([None]);
+        starts.iter().zip(nexts).map(|((from, number), next)| (*from, next, *number)).collect()
+    }
+
+    /// The stretches whose phase says something: where each begins, where the next stretch does, and the phase.
+    pub fn named(&self) -> Vec<(EventIdx, Option<EventIdx>, Phase)> {
+        let nexts = self.stretches.iter().skip(1).map(|next| Some(next.from)).chain([None]);
+        let says = |(stretch, next): (&Stretch, _)| Some((stretch.from, next, self.phase_at(stretch.from)?));
+        self.stretches.iter().zip(nexts).filter_map(says).collect()
+    }
+
     /// Where each step begins, and its number.
     pub(crate) fn step_starts(&self) -> Vec<(EventIdx, u64)> {
         let steps = self.stretches.chunk_by(|a, b| a.step == b.step);

@@ -60,7 +60,7 @@ pub struct Place {
 
 impl Place {
     /// Whether its line is the user's.
-    pub(crate) fn is_users(&self) -> bool {
+    pub fn is_users(&self) -> bool {
         frame::owner(&self.line.file) == Owner::User
     }
 }

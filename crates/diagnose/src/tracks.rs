@@ -133,32 +133,18 @@ impl Clock {
         self.times.get(event.index()).copied().unwrap_or_else(after)
     }
 
-    fn end(&self) -> u64 {
-        self.at(EventIdx(u32::MAX))
+    /// From one event to another, or to the end.
+    fn slice(&self, from: EventIdx, next: Option<EventIdx>, name: String) -> Slice {
+        Slice { from: self.at(from), to: self.at(next.unwrap_or(EventIdx(u32::MAX))), name }
     }
 }
 
 fn steps(phases: &Phases, clock: &Clock) -> Vec<Slice> {
-    if !phases.trains() {
-        return Vec::new();
-    }
-    let starts = phases.step_starts();
-    let ends = starts.iter().skip(1).map(|(event, _)| clock.at(*event)).chain([clock.end()]);
-    let slices = starts.iter().zip(ends);
-    slices
-        .map(|((from, step), to)| Slice { from: clock.at(*from), to, name: format!("step {step}") })
-        .collect()
+    let steps = phases.steps().into_iter();
+    steps.map(|(from, next, step)| clock.slice(from, next, format!("step {step}"))).collect()
 }
 
 fn stretches(phases: &Phases, clock: &Clock) -> Vec<Slice> {
-    let all = phases.stretches();
-    let ends = all.iter().skip(1).map(|next| clock.at(next.from)).chain([clock.end()]);
-    let slices = all.iter().zip(ends).filter(|(stretch, _)| phases.phase_at(stretch.from).is_some());
-    slices
-        .map(|(stretch, to)| Slice {
-            from: clock.at(stretch.from),
-            to,
-            name: stretch.phase.name().to_owned(),
-        })
-        .collect()
+    let named = phases.named().into_iter();
+    named.map(|(from, next, phase)| clock.slice(from, next, phase.name().to_owned())).collect()
 }

@@ -7,7 +7,7 @@ use oomph_trace::{Action, Bytes, EventIdx, Snapshot, StackId, Trace};
 
 use crate::counters::{Counters, Peaks};
 use crate::fidelity::Fidelity;
-use crate::program::{Allocation, OpKind, Program, shrinks};
+use crate::program::{Allocation, OpKind, Program, Survey, shrinks};
 use crate::reading::{Limit, Reader, Reading};
 use crate::replay::{Run, Setup, Start};
 use crate::simulated::SimulatedDevice;
@@ -35,7 +35,7 @@ pub struct Recording {
     /// Which of the snapshot's traces is the device's.
     place: usize,
     /// What the job did.
-    pub program: Program,
+    pub program: Arc<Program>,
     /// The allocator it ran on.
     pub setup: Setup,
     /// How the limit was found.
@@ -62,27 +62,7 @@ impl Recording {
     /// # Panics
     /// If the snapshot has no trace there.
     pub fn understand(snapshot: impl Into<Arc<Snapshot>>, place: usize, known: Known) -> Recording {
-        let snapshot = snapshot.into();
-        let trace = &snapshot.traces[place];
-        let version = known.version.or_else(|| stated_version(&snapshot));
-        let profile = Profile::of(version.unwrap_or_else(|| Version::inferred_from(&snapshot.fields)));
-        let mut options = match &snapshot.settings {
-            Some(found) => Options::recorded(found, &profile),
-            None => stated_options(&snapshot, &profile).unwrap_or_default(),
-        };
-        if snapshot.settings.is_none() {
-            options.expandable_segments = trace.segments.iter().any(|segment| segment.expandable)
-                || trace.events.iter().any(|event| event.action == Action::SegmentMap);
-        }
-        let base = Setup { profile, options, limit: None, capacity: None };
-        let card = snapshot.sidecar.as_ref().and_then(|sidecar| sidecar.card(trace.device));
-        let reader = Reader { snapshot: &snapshot, trace, base: &base, given: known.limit, card };
-        let Reading { program, limit: Limit { setup, source, fidelity } } = reader.read();
-        let peaks = match fidelity.divergence {
-            None => fidelity.replayed.peaks,
-            Some(_) => estimated_peaks(trace, &program, &setup),
-        };
-        Recording { snapshot, place, program, setup, limit_source: source, fidelity, peaks }
+        Draft::read(snapshot, place, known).check()
     }
 
     /// Reads the same trace again, with something else known about it.
@@ -139,6 +119,98 @@ impl Recording {
             ceiling.to_string()
         }
     }
+}
+
+/// A recording of which the program is read, and nothing is replayed yet.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    snapshot: Arc<Snapshot>,
+    place: usize,
+    given: Option<Bytes>,
+    base: Setup,
+    survey: Survey,
+    program: Arc<Program>,
+}
+
+impl Draft {
+    /// Reads the program out of the snapshot's trace at `place`.
+    ///
+    /// # Panics
+    /// If the snapshot has no trace there.
+    pub fn read(snapshot: impl Into<Arc<Snapshot>>, place: usize, known: Known) -> Draft {
+        let snapshot = snapshot.into();
+        let trace = &snapshot.traces[place];
+        let survey = Survey::of(trace);
+        let version = known.version.or_else(|| stated_version(&snapshot));
+        let profile = Profile::of(version.unwrap_or_else(|| Version::inferred_from(&snapshot.fields)));
+        let mut options = match &snapshot.settings {
+            Some(found) => Options::recorded(found, &profile),
+            None => stated_options(&snapshot, &profile).unwrap_or_default(),
+        };
+        if snapshot.settings.is_none() {
+            options.expandable_segments = trace.segments.iter().any(|segment| segment.expandable)
+                || survey.driver(trace).any(|(_, event)| event.action == Action::SegmentMap);
+        }
+        let base = Setup { profile, options, limit: None, capacity: None };
+        let given = known.limit;
+        let program = Arc::new(reader(&snapshot, place, &survey, given, &base).first());
+        Draft { snapshot, place, given, base, survey, program }
+    }
+
+    /// What this most likely is. Who has use for a replay may begin with it before the check has ended.
+    pub fn likely(&self) -> Likely {
+        let setups = self.reader().setups(&self.program);
+        let (setup, _) = setups.into_iter().next().expect("at least one setup is tried");
+        let events = self.snapshot.traces[self.place].events.len();
+        Likely { program: Arc::clone(&self.program), setup, events }
+    }
+
+    /// Finds the limit under which a replay is exact, or the reading that is nearest to it.
+    pub fn check(self) -> Recording {
+        let reading = self.reader().revised(Arc::clone(&self.program));
+        let Reading { program, limit: Limit { setup, source, fidelity } } = reading;
+        let Draft { snapshot, place, .. } = self;
+        let peaks = match fidelity.divergence {
+            None => fidelity.replayed.peaks,
+            Some(_) => estimated_peaks(&snapshot.traces[place], &program, &setup),
+        };
+        Recording { snapshot, place, program, setup, limit_source: source, fidelity, peaks }
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        reader(&self.snapshot, self.place, &self.survey, self.given, &self.base)
+    }
+}
+
+/// What a recording will be if its first reading is exact.
+#[derive(Clone, Debug)]
+pub struct Likely {
+    /// What the job did.
+    pub program: Arc<Program>,
+    /// The allocator it ran on.
+    pub setup: Setup,
+    /// How many events the recording has.
+    pub events: usize,
+}
+
+impl Likely {
+    /// Whether the recording is what was likely.
+    pub fn is(&self, recording: &Recording) -> bool {
+        let is_same = Arc::ptr_eq(&self.program, &recording.program) && self.setup == recording.setup;
+        is_same && recording.is_exact()
+    }
+}
+
+fn reader<'a>(
+    snapshot: &'a Snapshot,
+    place: usize,
+    survey: &'a Survey,
+    given: Option<Bytes>,
+    base: &'a Setup,
+) -> Reader<'a> {
+    let trace = &snapshot.traces[place];
+    let card = snapshot.sidecar.as_ref().and_then(|sidecar| sidecar.card(trace.device));
+    Reader { snapshot, trace, survey, base, given, card }
 }
 
 /// The version of PyTorch that oomph's recorder wrote down, if it is one whose allocator is modelled.

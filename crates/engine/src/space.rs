@@ -21,7 +21,8 @@ pub enum Fit {
 /// A range of addresses, handed out in the pattern of NVIDIA's driver.
 ///
 /// The pattern is not documented. In recordings of an H200 the driver takes chunks of 32 MiB, each below the one
-/// before, and fills them from their beginning. Ranges that were given back are used again before another chunk is.
+/// before, and fills them from their beginning. Ranges that were given back are used again before another chunk is, and
+/// before that what the context has left ([`AddressSpace::behind_a_context`]).
 #[derive(Clone, Debug)]
 pub struct AddressSpace {
     fit: Fit,
@@ -32,12 +33,38 @@ pub struct AddressSpace {
     holes: BTreeMap<Addr, Bytes>,
     /// The same ranges, by length.
     by_size: BTreeSet<(Bytes, Addr)>,
+    /// What the first request of the smallest size gets.
+    first: Option<Addr>,
 }
+
+/// The smallest segment that PyTorch asks for.
+const SMALL: Bytes = Bytes::mib(2);
 
 impl AddressSpace {
     /// All of `range` is unused; chunks are taken from its end downwards.
     pub const fn new(range: Range<Addr>, fit: Fit) -> AddressSpace {
-        AddressSpace { fit, range, chunks: BTreeSet::new(), holes: BTreeMap::new(), by_size: BTreeSet::new() }
+        AddressSpace {
+            fit,
+            range,
+            chunks: BTreeSet::new(),
+            holes: BTreeMap::new(),
+            by_size: BTreeSet::new(),
+            first: None,
+        }
+    }
+
+    /// With what a context leaves of the address space that it has taken: in 16 of 17 recordings of an H200 whose segments
+    /// do not expand, 416 MiB, 6 MiB below them and 22 MiB above, 74 MiB apart. They are filled from their beginnings, but for
+    /// the first segment of 2 MiB, which lies at the end of the 416.
+    pub fn behind_a_context(mut self) -> AddressSpace {
+        let Some(base) = self.range.end.0.checked_sub(Bytes::mib(512).0).map(Addr) else { return self };
+        let below = |size: Bytes| Addr(base.0.saturating_sub(size.0));
+        self.chunks.extend([base, below(CHUNK)]);
+        self.insert(below(Bytes::mib(6)), Bytes::mib(6));
+        self.insert(base, Bytes::mib(414));
+        self.insert(base.offset(Bytes::mib(490)), Bytes::mib(22));
+        self.first = Some(base.offset(Bytes::mib(414)));
+        self
     }
 
     /// Whether an address is one of those that may be given.
@@ -47,6 +74,11 @@ impl AddressSpace {
 
     /// A range of `size` bytes; `None` when the address space is used up.
     pub fn take(&mut self, size: Bytes) -> Option<Addr> {
+        if size == SMALL
+            && let Some(first) = self.first.take()
+        {
+            return Some(first);
+        }
         let mut fitting = self.by_size.range((size, Addr(0))..).copied();
         let hole = match self.fit {
             Fit::Lowest => fitting.min_by_key(|(_, addr)| *addr),
@@ -191,6 +223,19 @@ mod tests {
         // The joined range from 128 to 32 is the only one with room for 70; apart, the two parts have none.
         assert_eq!(distances(Fit::Smallest, &[12, 70])[4..], [12, 128]);
         assert_eq!(distances(Fit::Lowest, &[12, 70])[4..], [128, 224]);
+    }
+
+    #[test]
+    fn what_a_context_left_is_used_before_chunks_are_taken() {
+        let base: u64 = 1 << 40;
+        let mut space =
+            AddressSpace::new(Addr(0)..Addr(base).offset(Bytes::mib(512)), Fit::Lowest).behind_a_context();
+        let mut take =
+            |mib| space.take(Bytes::mib(mib)).map(|addr| (addr.0.cast_signed() - base.cast_signed()) >> 20);
+        // As GPT-2 was seen to ask, in part: from the beginning of the 416 MiB up, and then below.
+        let taken = [2, 2, 148, 20, 200, 20, 20, 30, 32, 20].map(|mib| take(mib).unwrap_or(0));
+        assert_eq!(taken, [414, -6, 0, 148, 168, 368, 388, -64, -96, 490]);
+        assert_eq!(AddressSpace::new(Addr(0)..Addr(5), Fit::Lowest).behind_a_context().take(Bytes(6)), None);
     }
 
     #[test]

@@ -49,13 +49,29 @@ pub struct ResumeRequest {
 }
 
 /// What a plan needs of the process, under `plan` in run.json.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PlanRequest {
     /// Optimizer steps after which it ends; `None`: when the peak stands still.
     pub steps: Option<u64>,
     /// Whether it ends only when the program does.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub to_the_end: bool,
+    /// Which rank it is of a world in which it is alone; `None`: the other ranks are there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<WorldRequest>,
+}
+
+/// A rank that runs without the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct WorldRequest {
+    /// Its number.
+    pub rank: u32,
+    /// How many ranks a node has; `None`: as many as the program's own launcher says.
+    pub per_node: Option<u32>,
+    /// How many nodes there are.
+    pub nodes: u32,
+    /// Where ranks leave what they send each other, from the run's folder.
+    pub messages: &'static str,
 }
 
 impl Job {

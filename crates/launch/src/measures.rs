@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// What is done inside the program. The default does nothing, and has the process tell what there is to change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Measures {
-    /// bf16 autocast around the model.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub autocast: bool,
+    /// Autocast around the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autocast: Option<Precision>,
     /// Another form of the optimizers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<Form>,
@@ -39,6 +39,16 @@ pub struct Measures {
     /// Steps are timed from the first to the second of these, and then the process ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<(u32, u32)>,
+}
+
+/// What autocast computes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// `torch.bfloat16`.
+    Bf16,
+    /// `torch.float16`, for cards that do not compute in the other.
+    Fp16,
 }
 
 /// A form of the loss on logits.

@@ -61,12 +61,8 @@ fn result(a: &Part, b: &Part) -> DiffResult {
 }
 
 fn parts(path: &Path) -> Result<Vec<Part>> {
-    let contents = match run_folder::run_in(path).filter(|_| path.is_dir()) {
-        Some(run) => run_folder::processes(&run)?,
-        None => vec![(path.to_owned(), file::read(path)?)],
-    };
     let mut parts = Vec::new();
-    for (path, content) in contents {
+    for (path, content) in run_folder::contents(path)? {
         let Content::Snapshot(snapshot) = content else { continue };
         let process = path.file_stem().unwrap_or_default().to_string_lossy().replace(".oom", "");
         let who = snapshot.sidecar.as_ref().map(|sidecar| &sidecar.identity);

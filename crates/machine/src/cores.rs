@@ -1,8 +1,11 @@
 //! Replays on all cores. The libraries know no threads; this is where they meet them.
 
 use anyhow::{Context, Result};
+use oomph_diagnose::placements;
 use oomph_diagnose::tune::{Candidate, Search};
+use oomph_engine::recording::Recording;
 use oomph_engine::torch::options::Options;
+use oomph_trace::Bytes;
 use rayon::prelude::*;
 
 /// Every setting, with the smallest limit of each.
@@ -13,6 +16,21 @@ pub fn evaluate(search: &Search<'_>, settings: &[Options]) -> Vec<Candidate> {
 /// The few that most often help, under the limit only.
 pub fn evaluate_shortlist(search: &Search<'_>) -> Vec<Candidate> {
     search.shortlist().par_iter().with_max_len(1).map(|options| search.evaluate_at_limit(options)).collect()
+}
+
+/// The least and the most that a job holds at its peak, as recorded and with its segments put elsewhere by the driver.
+pub fn held_between(recording: &Recording) -> (Bytes, Bytes) {
+    let own = recording.peaks.reserved.bytes;
+    let held = placements::ways(recording).into_par_iter().map(|way| placements::held(recording, way));
+    held.map(|held| (held, held)).reduce(|| (own, own), |one, other| (one.0.min(other.0), one.1.max(other.1)))
+}
+
+/// Two things at the same time.
+pub(crate) fn both<A: Send, B: Send>(
+    one: impl FnOnce() -> A + Send,
+    other: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    rayon::join(one, other)
 }
 
 /// Does the work on threads that end with it. The threads that rayon otherwise shares do not exist in a child after

@@ -15,11 +15,7 @@ use crate::source;
 
 /// Explains a file, standard input for `-`, or everything that the processes of a run left in its folder.
 pub fn path(path: &Path, known: Known) -> Result<Vec<FileResult>> {
-    let contents = match run_folder::run_in(path).filter(|_| path.is_dir()) {
-        Some(run) => run_folder::processes(&run)?,
-        None => vec![(path.to_owned(), file::read(path)?)],
-    };
-    let results = contents.into_iter();
+    let results = run_folder::contents(path)?.into_iter();
     Ok(results
         .map(|(path, content)| FileResult { name: file::shown(&path), results: of(content, known) })
         .collect())

@@ -6,7 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 
 /// Who may do what with what we make: we, and nobody else. Recordings hold the words of a command line.
@@ -70,11 +71,39 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
 /// Writes a file beside its place and moves it there: who reads it sees all of it, or what was there before. Nothing that
 /// lies in the way is followed or written into.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_beside(path, bytes, OpenOptions::new().mode(PRIVATE_FILE), |_, fresh| fs::rename(fresh, path))
+}
+
+/// The same for a file that the user named: it is on the disk then, and has the permissions of the one it takes the place
+/// of. Without `may_replace` there must be none.
+pub fn write_for_user(path: &Path, bytes: &[u8], may_replace: bool) -> io::Result<()> {
+    write_beside(path, bytes, &mut OpenOptions::new(), |file, fresh| {
+        file.sync_all()?;
+        if let Ok(there) = fs::metadata(path) {
+            file.set_permissions(there.permissions())?;
+        }
+        if may_replace {
+            return fs::rename(fresh, path);
+        }
+        match renameat_with(CWD, fresh, CWD, path, RenameFlags::NOREPLACE) {
+            // Some file systems cannot.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => fs::rename(fresh, path),
+            moved => Ok(moved?),
+        }
+    })
+}
+
+/// Writes a file beside `path` and has it moved there. Where that fails, nothing of it is left.
+fn write_beside(
+    path: &Path,
+    bytes: &[u8],
+    options: &mut OpenOptions,
+    move_there: impl FnOnce(&File, &Path) -> io::Result<()>,
+) -> io::Result<()> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}.part", std::process::id()));
     let fresh = Path::new(&fresh);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(PRIVATE_FILE);
+    options.write(true).create_new(true);
     let mut file = match options.open(fresh) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // Of a process that was killed, or put there.
@@ -83,7 +112,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         }
         opened => opened,
     }?;
-    let written = file.write_all(bytes).and_then(|()| fs::rename(fresh, path));
+    let written = file.write_all(bytes).and_then(|()| move_there(&file, fresh));
     if written.is_err() {
         let _ = fs::remove_file(fresh);
     }
@@ -105,4 +134,27 @@ pub fn read_at_once(path: &Path, longest: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(usize::try_from(found.len()).ok()?);
     File::take(file, longest).read_to_end(&mut bytes).ok()?;
     Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_users_file_is_replaced_only_where_that_is_wanted_and_keeps_its_permissions() {
+        let folder = std::env::temp_dir().join(format!("oomph-trust-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a new folder");
+        let path = folder.join("out.txt");
+        let write = |text: &str, may_replace| write_for_user(&path, text.as_bytes(), may_replace);
+        write("first", false).expect("nothing is there");
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("it is ours");
+        let refused = write("second", false).expect_err("the first is there");
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).expect("it stays"), "first");
+        write("third", true).expect("it may be replaced");
+        assert_eq!(fs::read_to_string(&path).expect("it is there"), "third");
+        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 1, "nothing is left beside it");
+        fs::remove_dir_all(&folder).expect("it is ours");
+    }
 }

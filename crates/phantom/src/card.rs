@@ -36,6 +36,24 @@ pub(crate) fn shared_per_processor(card: &PhantomCard) -> i32 {
     kib << 10
 }
 
+/// Bytes of the second cache. Whoever times kernels flushes it with a buffer of that size.
+pub(crate) fn cache(card: &PhantomCard) -> u64 {
+    let mib = match (card.capability, card.multiprocessors) {
+        ((6, _) | (7, 5), _) => 4,
+        ((8, 0), _) => 40,
+        ((8, 6), ..40) => 3,
+        ((8, 9), ..30) => 24,
+        ((8, 9), ..100) => 48,
+        ((8, 9), _) => 72,
+        ((9, 0), _) if card.name.contains("H200") => 60,
+        ((9, 0), _) => 50,
+        ((10, _), _) => 126,
+        ((12, _), _) => 96,
+        _ => 6,
+    };
+    mib << 20
+}
+
 /// The card of this process; it does not change. A description that cannot be read ends the process: going on would be a
 /// run on another card than the one asked for.
 pub(crate) fn card() -> &'static PhantomCard {

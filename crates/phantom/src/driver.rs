@@ -71,8 +71,7 @@ extern "C" fn absent() -> Code {
 const CONTEXT: Handle = 0x42 as Handle;
 
 answer! {
-    /// There is one card.
-    fn cuDeviceGetCount(at: *mut c_int) { *at = 1; }
+    fn cuDeviceGetCount(at: *mut c_int) { *at = card().devices.cast_signed(); }
 
     /// The card's handle is its number.
     fn cuDeviceGet(at: *mut c_int, ordinal: c_int) { *at = ordinal; }

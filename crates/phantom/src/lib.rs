@@ -3,10 +3,10 @@
 //! succeeds at once without being run. PyTorch's own caching allocator works on it as on a real card.
 //!
 //! A copy from the card gives zeros. The phantom also answers for cuBLAS and cuDNN, which bring their own runtime and
-//! would find no device. Functions of other libraries print that the phantom does not have them.
+//! would find no device, and for NCCL, whose other ranks are not there either. Functions of other libraries print that the phantom does not have them.
 //!
 //! In reading order: the card, codes, the real runtime, answers, handles, functions that need no code, the card's memory,
-//! pinned memory, copies, and then one module for each library.
+//! pinned and managed memory, contents that collectives leave, copies, and then one module for each library.
 #![allow(unsafe_code)]
 
 mod card;
@@ -27,6 +27,10 @@ mod pages;
 
 mod pinned;
 
+mod managed;
+
+mod known;
+
 mod copy;
 
 mod properties;
@@ -42,3 +46,5 @@ mod cublas;
 mod cublaslt;
 
 mod cudnn;
+
+mod nccl;

@@ -2,7 +2,7 @@
 
 use oomph_trace::phantom::PhantomCard;
 
-use crate::card::{shared_per_processor, threads_per_processor};
+use crate::card::{cache, shared_per_processor, threads_per_processor};
 
 /// A version of CUDA, by its layout of the structure. CUDA 13 dropped clock rates and modes.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub(crate) fn describe(card: &PhantomCard, cuda: Cuda) -> Vec<u8> {
         ("textureAlignment", [368, 368], 8, &[512]),
         ("multiProcessorCount", [388, 384], 4, &[card.multiprocessors.into()]),
         ("unifiedAddressing", [604, 588], 4, &[1]),
-        ("l2CacheSize", [616, 596], 4, &[50 << 20]),
+        ("l2CacheSize", [616, 596], 4, &[cache(card)]),
         ("maxThreadsPerMultiProcessor", [624, 604], 4, &[threads_per_processor(card) as u64]),
         ("sharedMemPerMultiprocessor", [640, 624], 8, &[shared]),
         ("regsPerMultiprocessor", [648, 632], 4, &[65_536]),

@@ -6,6 +6,8 @@ use oomph_diagnose::message::Facts;
 use oomph_diagnose::moment::{Holder, InnerHolder};
 use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::results::plan::{PlanResult, PlannedPeaks};
+use oomph_diagnose::results::serve::ServeResult;
+use oomph_diagnose::serve::room::{Room, Setup};
 use oomph_trace::Bytes;
 
 use crate::numbers::{count, counted};
@@ -30,6 +32,8 @@ pub(crate) struct Part {
     pub(crate) style: &'static str,
     pub(crate) bytes: Bytes,
     pub(crate) what: String,
+    /// The line that holds it, where it is one's.
+    pub(crate) line: Option<String>,
     /// The greatest of what it is made of, not all.
     pub(crate) inner: Vec<(Bytes, String)>,
 }
@@ -59,7 +63,7 @@ impl Breakdown {
 
     fn add(&mut self, style: &'static str, bytes: Bytes, what: impl Into<String>) {
         if bytes > Bytes::ZERO {
-            self.parts.push(Part { style, bytes, what: what.into(), inner: Vec::new() });
+            self.parts.push(Part { style, bytes, what: what.into(), line: None, inner: Vec::new() });
         }
     }
 
@@ -99,6 +103,7 @@ impl Breakdown {
             };
             all.add(style_of(rank), holder.bytes, what + &times(holder.count));
             if let Some(part) = all.parts.last_mut() {
+                part.line = holder.place.as_ref().map(|place| place.line.to_string());
                 part.inner = inner;
             }
         }
@@ -169,11 +174,35 @@ impl Breakdown {
         };
         all.add("", peaks.reserved.saturating_sub(all.sum()), cached);
         all.add("", result.context, "CUDA context and libraries");
-        let process = peaks.reserved + result.context;
+        all.add("", result.nccl, "NCCL, by an estimate");
+        all.add("", result.late, "DDP's first buckets, until NCCL lets go of them");
+        let process = peaks.reserved + result.beside();
         if process > card.total {
             return all.amounting_to(process, format!("needed; the {} has {}", card.short, card.total));
         }
         all.add("", card.total.saturating_sub(process), "free");
+        all.amounting_to(card.total, card.name.to_string())
+    }
+
+    /// A card with a model that is served, or what that would need where it is more.
+    pub(crate) fn served(result: &ServeResult, room: &Room) -> Breakdown {
+        let card = &result.card;
+        let sequences = result.shown();
+        let (chunk, _) = Setup::at_once(card);
+        let mut all = Breakdown::new("Memory");
+        all.add("", room.weights, "weights");
+        all.add("", room.cache_of(sequences), format!("KV cache of {}", counted(sequences, "sequence")));
+        all.add("", room.activations, format!("activations of a prefill of {} tokens", count(chunk)));
+        all.add("", room.graphs, "CUDA graphs, an allowance");
+        all.add("", room.beside, "CUDA context and libraries");
+        let usable = card.total.saturating_sub(room.kept_free);
+        if room.needed(sequences) > usable {
+            let source = format!("needed; of the {} {usable} may be used, of {}", card.short, card.total);
+            let needed = all.sum();
+            return all.amounting_to(needed, source);
+        }
+        all.add("", usable.saturating_sub(all.sum()), "left for shorter ones");
+        all.add("", room.kept_free, format!("not used, by --utilization {}", result.setup.utilization));
         all.amounting_to(card.total, card.name.to_string())
     }
 

@@ -7,3 +7,4 @@ mod html;
 mod page;
 mod plan;
 mod schema;
+mod serve;

@@ -9,6 +9,9 @@ use crate::units::Bytes;
 /// The variable.
 pub const VARIABLE: &str = "OOMPH_PHANTOM";
 
+/// The most cards that programs are shown.
+pub const MOST_CARDS: u32 = 64;
+
 /// What programs may ask of the card. The default is an H200.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhantomCard {
@@ -24,12 +27,14 @@ pub struct PhantomCard {
     pub capability: (u8, u8),
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
+    /// How many such cards programs see; the memory of one is counted.
+    pub devices: u32,
 }
 
 /// A description that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{VARIABLE}: `{entry}` is not one of name=TEXT, total=, context=, capacity= or processors=NUMBER, capability=N.N"
+    "{VARIABLE}: `{entry}` is not one of name=TEXT, total=, context=, capacity=, processors= or devices=NUMBER, capability=N.N"
 )]
 pub struct PhantomError {
     entry: String,
@@ -44,6 +49,7 @@ impl Default for PhantomCard {
             capacity: None,
             capability: (9, 0),
             multiprocessors: 132,
+            devices: 1,
         }
     }
 }
@@ -55,7 +61,8 @@ impl fmt::Display for PhantomCard {
         if let Some(capacity) = self.capacity {
             write!(f, ";capacity={}", capacity.0)?;
         }
-        write!(f, ";capability={major}.{minor};processors={}", self.multiprocessors)
+        write!(f, ";capability={major}.{minor};processors={}", self.multiprocessors)?;
+        if self.devices == 1 { Ok(()) } else { write!(f, ";devices={}", self.devices) }
     }
 }
 
@@ -82,6 +89,9 @@ impl PhantomCard {
             "context" => self.context = bytes()?,
             "capacity" => self.capacity = Some(bytes()?),
             "processors" => self.multiprocessors = value.parse().ok()?,
+            "devices" => {
+                self.devices = value.parse().ok().filter(|count| (1..=MOST_CARDS).contains(count))?;
+            }
             "capability" => {
                 let (major, minor) = value.split_once('.')?;
                 self.capability = (major.parse().ok()?, minor.parse().ok()?);
@@ -104,6 +114,7 @@ mod tests {
             capacity: Some(Bytes(1 << 43)),
             capability: (7, 5),
             multiprocessors: 40,
+            devices: 8,
             ..PhantomCard::default()
         };
         assert_eq!(card.to_string().parse(), Ok(card));
@@ -112,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_an_error_and_not_another_card() {
-        for text in ["total=many", "capability=9", "colour=green", "T4", "total=-1"] {
+        for text in ["total=many", "capability=9", "colour=green", "T4", "total=-1", "devices=0"] {
             let error = text.parse::<PhantomCard>().expect_err(text).to_string();
             assert!(error.starts_with(&format!("OOMPH_PHANTOM: `{text}` is not one of")), "{error}");
         }

@@ -1,6 +1,7 @@
 //! What each allocation is counted under: its class, its line, its module, the phase that made it.
 
 use oomph_diagnose::classes::{Class, Classes};
+use oomph_diagnose::modules::Modules;
 use oomph_diagnose::phases::Phases;
 use oomph_diagnose::place::{Line, PlaceId, Places};
 use oomph_engine::program::AllocId;
@@ -22,7 +23,7 @@ named! {
         Class = "class",
         /// The line that asked for it.
         Line = "line",
-        /// The Python module that asked for it.
+        /// The module of the model that it is for, where the recording tells; else the Python module that asked for it.
         Module = "module",
         /// The phase in which it was asked for.
         Phase = "phase",
@@ -53,9 +54,9 @@ pub struct Groups {
 
 impl Groups {
     /// Looks at every allocation once.
-    pub fn of(recording: &Recording) -> Groups {
-        let phases = Phases::of(recording);
-        let classes = Classes::find(recording, &phases);
+    pub fn of(recording: &Recording, phases: &Phases) -> Groups {
+        let classes = Classes::find(recording, phases);
+        let model = Modules::find(recording, phases);
         let mut places = Places::new(recording);
         let program = &recording.program;
         let count = program.allocations.len();
@@ -83,6 +84,10 @@ impl Groups {
             stacks.push(stack);
             found[Part::Class as usize].push(class as u32);
             found[Part::Line as usize].push(line);
+            let module = match &model {
+                Some(model) => modules.number(model.path(id).unwrap_or_else(|| NO_MODULE.to_owned())),
+                None => module,
+            };
             found[Part::Module as usize].push(module);
             found[Part::Phase as usize].push(phase.map_or(unmarked, |phase| phase as u32));
         }
@@ -102,6 +107,8 @@ impl Groups {
     }
 }
 
+/// What stands where no module of the model was at work.
+const NO_MODULE: &str = "outside of modules";
 /// What stands where no stack was recorded.
 const NO_STACK: &str = "no stack recorded";
 

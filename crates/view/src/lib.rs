@@ -25,8 +25,6 @@ pub mod marks;
 
 pub mod find;
 
-pub mod compare;
-
 pub mod without;
 
 pub mod picture;

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use oomph_engine::program::{AllocId, OpKind, Program};
+use oomph_engine::recording::{Likely, Recording};
 use oomph_engine::replay::{Effect, Outcome, Run, Setup, Start, simulated_device};
 use oomph_engine::torch::SegmentView;
 use oomph_engine::torch::block::{OwnerIdx, StreamIdx};
@@ -100,6 +101,17 @@ pub struct Lives {
     pub outcome: Outcome,
     /// The slot from which on nothing is replayed: the job would have died before it. `slots` where it did not.
     pub end: u32,
+}
+
+/// The recording as it was: a replay under its own settings.
+pub fn recorded(recording: &Recording) -> Lives {
+    let events = recording.trace().events.len();
+    replayed(&recording.program, &recording.setup, Start::AsRecorded, events, recording.is_exact())
+}
+
+/// The same before the recording is checked: where it turns out to be what was likely.
+pub fn likely(likely: &Likely) -> Lives {
+    replayed(&likely.program, &likely.setup, Start::AsRecorded, likely.events, true)
 }
 
 /// Replays a program of so many events. `as_recorded`: the replay makes the recorded calls of the driver, so what it maps is

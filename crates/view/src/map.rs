@@ -9,7 +9,7 @@ use oomph_engine::program::AllocId;
 
 use crate::addresses::Addresses;
 use crate::groups::{GROUPS, Part};
-use crate::lives::{Extent, Life};
+use crate::lives::{Extent, Life, Lives};
 use crate::pyramid::{Counted, TILE};
 
 /// Columns of a tile.
@@ -92,27 +92,18 @@ pub struct Index {
 const STRETCHES: u32 = 512;
 
 impl Index {
-    /// Goes over all turns once.
-    pub fn of(counted: &Counted<'_>) -> Index {
-        let lives = counted.lives;
+    /// Goes over all lives once: most lie within one stretch.
+    pub fn of(lives: &Lives) -> Index {
         let width = lives.slots.div_ceil(STRETCHES).max(1);
-        let (mut living, mut turns) = (Vec::new(), Vec::new());
-        let mut now = std::collections::BTreeSet::new();
-        let mut next = 0;
-        for number in 0..lives.slots.div_ceil(width) {
-            living.push(now.iter().copied().collect());
-            turns.push(next);
-            let end = (number + 1).saturating_mul(width);
-            while let Some(turn) = lives.turns.get(next).filter(|turn| turn.slot < end) {
-                if turn.born {
-                    now.insert(turn.id.0);
-                } else {
-                    now.remove(&turn.id.0);
-                }
-                next += 1;
+        let count = lives.slots.div_ceil(width);
+        let mut living = vec![Vec::new(); count as usize];
+        for (id, life) in (0..).zip(&lives.of).filter(|(_, life)| life.from < life.to) {
+            for stretch in life.from / width + 1..=((life.to - 1) / width).min(count - 1) {
+                living[stretch as usize].push(id);
             }
         }
-        Index { width, living, turns }
+        let first = |stretch| lives.turns.partition_point(|turn| turn.slot < stretch * width);
+        Index { width, living, turns: (0..count).map(first).collect() }
     }
 
     /// The allocations that have a block somewhere in these slots, each once.

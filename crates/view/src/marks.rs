@@ -41,26 +41,19 @@ pub struct Mark {
 }
 
 /// All marks of a replay, by kind and in order; and how many of each kind are left out because there are too many.
-pub fn of(recording: &Recording, lives: &Lives) -> (Vec<Mark>, Vec<(MarkKind, usize)>) {
+pub fn of(recording: &Recording, phases: &Phases, lives: &Lives) -> (Vec<Mark>, Vec<(MarkKind, usize)>) {
     let slots = lives.slots;
-    let phases = Phases::of(recording);
-    let stretches = phases.stretches();
-    let starts = stretches.chunk_by(|a, b| a.step == b.step).filter(|_| phases.trains());
-    let ends = |next: Option<EventIdx>| next.map_or(slots, |event| event.0);
-    let steps: Vec<_> = starts.map(|step| (step[0].from, step[0].step)).collect();
-    let steps = steps.iter().enumerate().map(|(at, (from, number))| Mark {
-        kind: MarkKind::Step,
+    let span = |kind, from: EventIdx, next: Option<EventIdx>, text| Mark {
+        kind,
         from: from.0,
-        to: ends(steps.get(at + 1).map(|next| next.0)),
-        text: format!("step {number}"),
-    });
-    let shown = stretches.iter().enumerate().filter(|(_, stretch)| phases.phase_at(stretch.from).is_some());
-    let named = shown.map(|(at, stretch)| Mark {
-        kind: MarkKind::Phase,
-        from: stretch.from.0,
-        to: ends(stretches.get(at + 1).map(|next| next.from)),
-        text: stretch.phase.name().replace('_', " "),
-    });
+        to: next.map_or(slots, |next| next.0),
+        text,
+    };
+    let steps = phases.steps().into_iter();
+    let steps = steps.map(|(from, next, step)| span(MarkKind::Step, from, next, format!("step {step}")));
+    let named = phases.named().into_iter();
+    let named =
+        named.map(|(from, next, phase)| span(MarkKind::Phase, from, next, phase.name().replace('_', " ")));
     let at = |kind, event: EventIdx, text| {
         let from = event.0.min(slots - 1);
         Mark { kind, from, to: from + 1, text }

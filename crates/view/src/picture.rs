@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use oomph_diagnose::phases::Phases;
 use oomph_engine::program::Program;
 use oomph_engine::recording::Recording;
-use oomph_engine::replay::{Setup, Start};
+use oomph_engine::replay::Setup;
 use oomph_trace::EventIdx;
 
 use crate::addresses::Addresses;
@@ -18,6 +19,8 @@ use crate::pyramid::{Bucket, Counted, Pyramid};
 pub struct Subject {
     /// The recording.
     pub recording: Arc<Recording>,
+    /// Its steps and phases.
+    pub phases: Phases,
     /// What its allocations are counted under.
     pub groups: Groups,
 }
@@ -25,8 +28,9 @@ pub struct Subject {
 impl Subject {
     /// Looks at every allocation of a recording.
     pub fn of(recording: Arc<Recording>) -> Subject {
-        let groups = Groups::of(&recording);
-        Subject { recording, groups }
+        let phases = Phases::of(&recording);
+        let groups = Groups::of(&recording, &phases);
+        Subject { recording, phases, groups }
     }
 
     /// How many events the recording has.
@@ -82,18 +86,10 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The recording as it was: a replay under its own settings.
-    pub fn recorded(subject: &Subject) -> Picture {
-        let recording = &subject.recording;
-        let lives = lives::replayed(
-            &recording.program,
-            &recording.setup,
-            Start::AsRecorded,
-            subject.events(),
-            recording.is_exact(),
-        );
+    /// The recording as it was; `lives` are [`lives::recorded`].
+    pub fn recorded(subject: &Subject, lives: Lives) -> Picture {
         let ranks = Arc::new(Ranks::of(&subject.groups, &lives));
-        Picture::made(subject, recording.setup.clone(), lives, ranks)
+        Picture::made(subject, subject.recording.setup.clone(), lives, ranks)
     }
 
     /// The recording's program, or one made of it, under another setup; coloured as `like`.
@@ -117,7 +113,7 @@ impl Picture {
 
     fn made(subject: &Subject, setup: Setup, lives: Lives, ranks: Arc<Ranks>) -> Picture {
         let counted = Counted { groups: &subject.groups, ranks: &ranks, lives: &lives, only: None };
-        let (pyramid, index) = (Pyramid::of(&counted), Index::of(&counted));
+        let (pyramid, index) = (Pyramid::of(&counted), Index::of(&lives));
         let (addresses, index) = (Arc::new(Addresses::of(&[&lives])), Arc::new(index));
         Picture { setup, lives: Arc::new(lives), ranks, addresses, index, pyramid, shown: None }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use oomph_engine::recording::{Known, Recording};
 use oomph_testkit::generate::Job;
 use oomph_trace::{Annotation, Snapshot};
+use oomph_view::lives;
 use oomph_view::marks::{self, MarkKind};
 use oomph_view::picture::{Picture, Subject};
 
@@ -12,15 +13,15 @@ use crate::recorded::pictured;
 
 fn marks_of(snapshot: Snapshot) -> Vec<(MarkKind, u32, u32, String)> {
     let subject = Subject::of(Arc::new(Recording::understand(snapshot, 0, Known::default())));
-    let picture = Picture::recorded(&subject);
-    let (found, _) = marks::of(&subject.recording, &picture.lives);
+    let picture = Picture::recorded(&subject, lives::recorded(&subject.recording));
+    let (found, _) = marks::of(&subject.recording, &subject.phases, &picture.lives);
     found.into_iter().map(|mark| (mark.kind, mark.from, mark.to, mark.text)).collect()
 }
 
 #[test]
 fn a_failure_is_marked_where_it_is() {
     let (subject, picture) = pictured("fragmentation-oom");
-    let (found, left_out) = marks::of(&subject.recording, &picture.lives);
+    let (found, left_out) = marks::of(&subject.recording, &subject.phases, &picture.lives);
     let failures: Vec<_> = found.iter().filter(|mark| mark.kind == MarkKind::Failure).collect();
     assert_eq!(failures.len(), 1);
     assert_eq!(

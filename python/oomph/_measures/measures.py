@@ -58,8 +58,9 @@ class Measures:
         from . import autocast, checkpointing, host_activations, host_state, loss, optimizers
 
         self._losses = loss.Losses(torch, self.found, chunks=self._asked.get("loss") == "chunks")
-        if self._asked.get("autocast"):
-            autocast.around_models(torch, self.remarks)
+        precision = self._asked.get("autocast")
+        if precision:
+            autocast.around_models(torch, precision, self.remarks)
         form = self._asked.get("optimizer")
         if form:
             optimizers.take_form(torch, form, self.remarks)

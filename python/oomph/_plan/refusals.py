@@ -5,20 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 
-def watch(torch: Any, remarks: list[str]) -> None:
-    """Notes what is done otherwise than the program asks."""
-    import functools
-
-    original = torch.compile
-
-    @functools.wraps(original)
-    def compile(*args: Any, **kwargs: Any) -> Any:
-        remarks.append("torch.compile: planned without it, since a compiled kernel cannot be run here; it needs other memory")
-        return original(*args, **kwargs)
-
-    torch.compile = compile
-
-
 def unsupported(torch: Any) -> str | None:
     """That this build of PyTorch has no kernels for the card, if so."""
     built = [name.partition("_")[2].rstrip("af") for name in torch.cuda.get_arch_list() if name.startswith("sm_")]

@@ -7,6 +7,7 @@ unknown.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .questions import Questions
@@ -24,6 +25,10 @@ _NEWS = ("new_ones", "new_zeros", "new_full", "new_tensor")
 _RANDOM = ("randint", "randperm", "rand", "randn")
 _ASKS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__", "__format__", "__repr__", "__str__")
 _MOVES = ("to", "cuda", "cpu", "numpy", "__array__", "type")
+# Functions of two truth values, and the value that decides on its own.
+_DECIDED_BY = {
+    "__or__": True, "bitwise_or": True, "logical_or": True, "__and__": False, "bitwise_and": False, "logical_and": False,
+}
 # Whether numbers are finite: those on the phantom are taken to be.
 _SOUND = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 
@@ -48,6 +53,20 @@ def _is_in_place(name: str) -> bool:
     return name in ("__setitem__", "__set__") or (name.endswith("_") and not name.endswith("__"))
 
 
+def doubt(tensors: Iterable[Any]) -> None:
+    """What these hold, and their views, is not known any more."""
+    for tensor in tensors:
+        shadow = getattr(tensor, "_oomph_shadow", None)
+        if shadow is not None:
+            shadow.root[0] = False
+
+
+def contents_of(value: Any) -> Any:
+    """The contents of a tensor on the card, or None where they are unknown."""
+    shadow = getattr(value, "_oomph_shadow", None)
+    return shadow.tensor if shadow is not None and shadow.root[0] else None
+
+
 class Shadows:
     """Calls functions, and follows what can be followed."""
 
@@ -69,9 +88,11 @@ class Shadows:
         self._kinds = (tensor,)
 
     def of(self, value: Any) -> Any:
-        """The contents of a tensor on the card, or None."""
-        shadow = getattr(value, "_oomph_shadow", None)
-        return shadow.tensor if shadow is not None and shadow.root[0] else None
+        """The contents of a tensor on the card, or None. Those of an empty one are known."""
+        contents = contents_of(value)
+        if contents is None and isinstance(value, self._torch.Tensor) and value.is_cuda and value.numel() == 0:
+            return self._torch.empty(value.shape, dtype=value.dtype)
+        return contents
 
     def attach(self, tensor: Any, contents: Any, root: list[bool] | None = None) -> None:
         tensor._oomph_shadow = Shadow(contents, root or [True])
@@ -144,7 +165,7 @@ class Shadows:
         if contents is not None and self._moves[func] in ("numpy", "__array__"):
             return func(contents, *args[1:], **kwargs)
         result = func(*args, **kwargs)
-        if result is source or not isinstance(result, torch.Tensor):
+        if result is source or not isinstance(result, torch.Tensor) or result.is_meta:
             return result
         if source.is_cuda and not result.is_cuda:
             if contents is None:
@@ -198,6 +219,8 @@ class Shadows:
         except Exception:
             if in_place:
                 self._doubt(args)
+            elif name in _DECIDED_BY:
+                self._decide(_DECIDED_BY[name], args, result)
             return
         if in_place:
             return
@@ -208,12 +231,16 @@ class Shadows:
                 # A view goes stale with what it is a view of.
                 self.attach(item, contents, roots[0] if roots and item._is_view() else None)
 
+    def _decide(self, deciding: bool, args: Any, result: Any) -> None:
+        """`unknown | True` is true, and `unknown & False` false."""
+        for contents in map(self.of, args[:2]):
+            if contents is None or (deciding and contents.dtype != self._torch.bool):
+                continue
+            if bool(contents.all() if deciding else (contents == 0).all()):
+                self.attach(result, self._torch.full(result.shape, deciding).to(result.dtype))
+
     def _doubt(self, args: Any) -> None:
-        targets = args[0] if args and isinstance(args[0], (list, tuple)) else args[:1]
-        for target in targets:
-            shadow = getattr(target, "_oomph_shadow", None)
-            if shadow is not None:
-                shadow.root[0] = False
+        doubt(args[0] if args and isinstance(args[0], (list, tuple)) else args[:1])
 
     def _fill(self, args: Any, kwargs: Any) -> None:
         """`buffer.copy_(batch)`: a buffer on the card that is filled from the host."""

@@ -111,8 +111,32 @@ class Shapes:
         source, index = args
         if not source.is_cuda:
             return _NO
-        known = self._known(index, "boolean index")
+        sliced = self._with_bounds(source, index)
+        known = self._known(index if sliced is None else sliced, "boolean index")
+        known = sliced if known is None else known
         return _NO if known is None else (True, self._shadows.call(func, (source, known), {}))
+
+    def _with_bounds(self, source: Any, index: Any) -> Any:
+        """An index whose slices end at numbers, or None where no tensor is among their ends."""
+        torch = self._torch
+        items = index if isinstance(index, tuple) else (index,)
+        slices = [item for item in items if isinstance(item, slice)]
+        if not any(isinstance(end, torch.Tensor) and end.is_cuda for item in slices for end in (item.start, item.stop)):
+            return None
+
+        def bound(end: Any) -> Any:
+            if not isinstance(end, torch.Tensor) or not end.is_cuda:
+                return end
+            contents = self._shadows.of(end)
+            if contents is not None:
+                return int(contents)
+            # From the beginning, or to the end.
+            self._questions.shape("slice", source.numel() * source.element_size())
+            return None
+
+        return tuple(
+            slice(bound(item.start), bound(item.stop), item.step) if isinstance(item, slice) else item for item in items
+        )
 
     def _put(self, func: Any, args: Any, kwargs: Any) -> Answer:
         source, index, value = args

@@ -22,13 +22,17 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
 
     def __init__(self, questions: Questions) -> None:
         super().__init__()
-        self._hollow = HollowTensors(torch)
-        self._shadows = Shadows(torch, questions)
-        self._shapes = Shapes(torch, self._shadows, questions)
+        self.hollow = HollowTensors(torch)
+        self.shadows = Shadows(torch, questions)
+        self._shapes = Shapes(torch, self.shadows, questions)
+        self._compiling = torch._guards.TracingContext.try_get
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if kwargs is None:
             kwargs = {}
+        if self._compiling() is not None:
+            # The compiler computes with shapes alone.
+            return func(*args, **kwargs)
         try:
             done, result = self._without(func, args, kwargs)
             if done:
@@ -36,11 +40,11 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
         except (RuntimeError, TypeError, AttributeError):
             # A call that cannot be answered here is left to PyTorch.
             pass
-        return self._shadows.call(func, args, kwargs)
+        return self.shadows.call(func, args, kwargs)
 
     def _without(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
         """The result of a function that need not be run, or cannot be."""
-        hollow = self._hollow
+        hollow = self.hollow
         if func in hollow.factories:
             return self._unfilled(func, args, kwargs)
         if func in hollow.initialisers or (not args and "tensor" in kwargs and _name(func).endswith("_")):
@@ -72,7 +76,7 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
         if not result.is_floating_point() or result.numel() * result.element_size() < LARGE_FACTORY:
             return False, None
         fresh = torch.empty_strided(result.shape, result.stride(), dtype=result.dtype)
-        return True, self._hollow.note(fresh.requires_grad_(bool(kwargs.get("requires_grad"))))
+        return True, self.hollow.note(fresh.requires_grad_(bool(kwargs.get("requires_grad"))))
 
     def _copied(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
         source = args[0]
@@ -89,4 +93,4 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
         if result.dtype == source.dtype and func is not torch.Tensor.clone and func is not torch.clone:
             if result.stride() == source.stride():
                 return True, source
-        return True, self._hollow.like(source, result)
+        return True, self.hollow.like(source, result)

@@ -15,8 +15,12 @@ from . import alive, complaint
 from .clock import now
 from .storages import storage_of
 
-# [time, device, address, bytes, class]
-Entry = tuple[int, int, int, int, str]
+# (time, device, address, bytes, class, the number of the module that owns it)
+Entry = tuple[int, int, int, int, str, int | None]
+# A tensor, and the parameter or buffer that it is, or is for.
+Owned = tuple[Any, Any]
+# The numbers of modules by the `id` of what they own, where somebody numbers them.
+Owners = dict[int, int]
 
 # How many looks at gradients are kept; each holds an entry for every parameter.
 KEPT_LOOKS = 16
@@ -34,11 +38,30 @@ def _in_each(things: Iterable[Any], read: Callable[[Any], Iterable[Any]]) -> Ite
             complaint.once(f"what a {type(thing).__name__} is for is not recorded", error)
 
 
-def _entries(tensors: Iterable[Any], name: str, time: int) -> Iterator[Entry]:
-    for tensor in tensors:
+def _entries(tensors: Iterable[Owned], name: str, time: int, owners: Owners) -> Iterator[Entry]:
+    for tensor, owned in tensors:
         found = storage_of(tensor)
         if found is not None:
-            yield (time, *found, name)
+            yield (time, *found, name, owners.get(id(owned)))
+        else:
+            parts = ((part, owned) for part in _in_each([tensor], _parts))
+            yield from _entries(parts, name, time, owners)
+
+
+def _parts(tensor: Any) -> list[Any]:
+    """What a tensor wraps: of a quantised weight its numbers and their scales; nothing of most."""
+    if not hasattr(type(tensor), "__tensor_flatten__"):
+        return []
+    return [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]
+
+
+def row(entry: Entry) -> list[Any]:
+    """As a recording has it: the number of a module only where there is one."""
+    return list(entry if entry[5] is not None else entry[:5])
+
+
+def _own(tensors: Iterable[Any]) -> Iterator[Owned]:
+    return ((tensor, tensor) for tensor in tensors)
 
 
 def _parameters(optimizer: Any) -> Iterator[Any]:
@@ -47,19 +70,19 @@ def _parameters(optimizer: Any) -> Iterator[Any]:
         yield from group.get("params", ())
 
 
-def _gradients(parameters: Iterable[Any]) -> Iterator[Any]:
-    return _in_each(parameters, lambda parameter: () if parameter.grad is None else (parameter.grad,))
+def _gradients(parameters: Iterable[Any]) -> Iterator[Owned]:
+    return _in_each(parameters, lambda parameter: () if parameter.grad is None else ((parameter.grad, parameter),))
 
 
-def gradients(optimizer: Any) -> list[Entry]:
+def gradients(optimizer: Any, owners: Owners) -> list[Entry]:
     """The gradients an optimizer is about to use."""
-    return list(_entries(_gradients(_in_each([optimizer], _parameters)), "gradients", now()))
+    return list(_entries(_gradients(_in_each([optimizer], _parameters)), "gradients", now(), owners))
 
 
-def _state(optimizer: Any, torch: Any) -> Iterator[Any]:
-    for state in list(getattr(optimizer, "state", {}).values()):
+def _state(optimizer: Any, torch: Any) -> Iterator[Owned]:
+    for parameter, state in list(getattr(optimizer, "state", {}).items()):
         values = state.values() if isinstance(state, dict) else [state]
-        yield from (value for value in values if isinstance(value, torch.Tensor))
+        yield from ((value, parameter) for value in values if isinstance(value, torch.Tensor))
 
 
 # How many tensors of a parameter's size an optimizer comes to keep for it.
@@ -106,7 +129,7 @@ def outlook(torch: Any, trained: Trained) -> dict[str, Any]:
 
     def row(optimizer: Any) -> Iterator[dict[str, Any]]:
         size = sum(_sizes(p for p in _parameters(optimizer) if p.requires_grad).values())
-        state = sum(_sizes(_state(optimizer, torch)).values())
+        state = sum(_sizes(value for value, _ in _state(optimizer, torch)).values())
         whole = size * _kept_for_each(optimizer)
         yield {"name": type(optimizer).__name__, "parameters": size, "state": state, "whole": max(whole, state)}
 
@@ -120,25 +143,26 @@ def _sizes(tensors: Iterable[Any]) -> dict[tuple[int, int], int]:
     for tensor in tensors:
         storage = storage_of(tensor)
         if storage is not None:
-            found[storage.key] = int(tensor.nbytes)
+            # Of a tensor that is spread over ranks, what is here.
+            found[storage.key] = min(int(tensor.nbytes), storage.bytes)
     return found
 
 
-def every_class(torch: Any, trained: Trained, segments: list[dict[str, Any]]) -> list[Entry]:
+def every_class(torch: Any, trained: Trained, segments: list[dict[str, Any]], owners: Owners | None = None) -> list[Entry]:
     """Every class that can be told by looking at the models and optimizers that are alive."""
     time = now()
     by_place: dict[tuple[int, int], Entry] = {}
 
-    def note(tensors: Iterable[Any], name: str) -> None:
-        for entry in _entries(tensors, name, time):
+    def note(tensors: Iterable[Owned], name: str) -> None:
+        for entry in _entries(tensors, name, time, owners or {}):
             # The first class counts: weights that are also somebody's buffer are weights.
             by_place.setdefault((entry[1], entry[2]), entry)
 
     parameters = [*trained.parameters(), *_in_each(trained.optimizers, _parameters)]
-    note(parameters, "weights")
+    note(_own(parameters), "weights")
     note(_gradients(parameters), "gradients")
     note(_in_each(trained.optimizers, lambda optimizer: _state(optimizer, torch)), "optimizer")
-    note(trained.buffers(), "buffers")
+    note(_own(trained.buffers()), "buffers")
     for entry in list(_workspaces(torch, segments, time, by_place.keys())):
         by_place[entry[1], entry[2]] = entry
     return sorted(by_place.values(), key=lambda entry: (entry[1], entry[2]))
@@ -177,5 +201,5 @@ def _workspaces(
                 key = (device, segment.get("stream", 0), size)
                 if size in sizes[device] and place not in owned and seen[key] < THREADS:
                     seen[key] += 1
-                    yield (time, *place, size, "workspaces")
+                    yield (time, *place, size, "workspaces", None)
             address += block["size"]

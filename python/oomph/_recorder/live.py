@@ -74,7 +74,7 @@ class Holdings:
     def _count(self, torch: Any) -> dict[int, dict[str, int]]:
         alive = classes.Trained(_strong(self._modules), _strong(self._optimizers))
         found: dict[int, dict[str, int]] = {}
-        for _, device, _, size, name in classes.every_class(torch, alive, []):
+        for _, device, _, size, name, _ in classes.every_class(torch, alive, []):
             of_device = found.setdefault(device, {})
             of_device[name] = of_device.get(name, 0) + size
         return found

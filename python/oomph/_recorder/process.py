@@ -13,13 +13,15 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from . import complaint, environment, exceptions, files, imports
-from .clock import Sparing
+from .clock import Sparing, now
 from .progress import Progress
 from .pulse import Pulse
 from .recorder import Recorder
 from .stacks import RING
 
 
+# What is too long for the summary.
+ONLY_RECORDED = ("classes", "modules")
 # The longest run.json: it holds a command line.
 LONGEST_CONFIG = 16 << 20
 
@@ -43,7 +45,9 @@ class Process:
             has_all_stacks=self.config.get("plan") is not None,
         )
         self.measures: Any = self.make("measures", "Measures")
-        self.plan_run: Any = self.make("plan", "PlanRun", self.end_of_plan, exceptions.frames)
+        self.plan_run: Any = self.make("plan", "PlanRun", self.end_of_plan, exceptions.frames, now)
+        if self.plan_run is not None:
+            self.recorder.owners = self.plan_run.modules.owners
         if self.measures is not None:
             # A plan runs on a GPU that computes nothing.
             self.measures.is_real = self.plan_run is None
@@ -92,10 +96,11 @@ class Process:
             snapshot, sidecar = self.recorder.take(why, name, os.path.basename(self.folder))
             if self.plan_run is not None:
                 sidecar["plan"] = self.plan_run.notes()
+                sidecar["modules"] = self.plan_run.modules.notes()
             if self.measures is not None:
                 sidecar["measures"] = self.measures.notes()
             files.write_pickle(f"{path}.pickle", {**snapshot, "oomph": sidecar})
-            files.write_json(f"{path}.json", {k: v for k, v in sidecar.items() if k != "classes"})
+            files.write_json(f"{path}.json", {k: v for k, v in sidecar.items() if k not in ONLY_RECORDED})
             self.holds = why
         except Exception as error:
             complaint.once("cannot write the recording", error)
@@ -103,7 +108,9 @@ class Process:
             self.is_flushing = False
 
     def end_of_plan(self) -> None:
-        """Enough was seen for a plan."""
+        """Enough was seen for a plan. Where a recording is being written it is asked again."""
+        if self.is_flushing:
+            return
         self.flush("exit")
         end_as_if_done()
 
@@ -142,10 +149,13 @@ class Process:
             return
         if self.recorder.has_missed_torch():
             complaint.once("the GPU is not recorded", "the program changed how modules are imported before it imported torch")
+        ends_well = self.plan_run is not None and self.plan_run.at_exit()
         if self.is_worth_writing():
             if self.holds == "oom" and not self.recorder.ended_in_oom():
                 self.keep_oom()
             self.flush("exit")
+        if ends_well:
+            end_as_if_done()
 
     def keep_oom(self) -> None:
         """The program caught an out-of-memory error and went on: what was written then is kept beside what follows."""
@@ -251,6 +261,9 @@ def begin(folder: str) -> None:
             **(process.measures.watched() if process.measures is not None else {}),
         },
     )
+    if process.plan_run is not None:
+        # Apart from the others: two may wait for the same module.
+        imports.watch({}, process.plan_run.watched())
     if process.progress is not None and process.progress.since is not None:
         from . import resume
 

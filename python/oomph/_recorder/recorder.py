@@ -64,6 +64,8 @@ class Recorder:
         self._on_step = on_step
         self._has_all_stacks = has_all_stacks
         self._is_wanted = not waits
+        # Who has which parameter, where somebody tells modules apart.
+        self.owners: Callable[[], classes.Owners] = dict
         self._torch: Any = None
         # What is asked of its CUDA.
         self._cuda: Any = None
@@ -183,6 +185,11 @@ class Recorder:
         try:
             if self._stacks is not None and self.is_recording:
                 self._stacks.on()
+                if self._marks.step == 0 and not self._first_look:
+                    # Weights that are quantised or merged later are gone by the end.
+                    with cuda.unseen(self._torch):
+                        trained = classes.Trained.find(self._torch)
+                        self._first_look = classes.every_class(self._torch, trained, [], self.owners())
         except Exception as error:
             complaint.once("evaluation is recorded without stacks", error)
 
@@ -193,11 +200,11 @@ class Recorder:
                     if self._marks.step == FULL_LOOK:
                         # All of the model and the optimizer is there, and lives on: at exit it may be gone.
                         trained = classes.Trained.find(self._torch)
-                        self._first_look = classes.every_class(self._torch, trained, [])
+                        self._first_look = classes.every_class(self._torch, trained, [], self.owners())
                         self._holdings.know(trained)
                     elif self._marks.step > FULL_LOOK and not self._holdings.knows(optimizer):
                         self._holdings.know(classes.Trained.find(self._torch))
-                    self._looks.append(classes.gradients(optimizer))
+                    self._looks.append(classes.gradients(optimizer, self.owners()))
             except Exception as error:
                 complaint.once("gradients are not told apart", error)
 
@@ -262,7 +269,7 @@ class Recorder:
         looks = self._first_look + self._oom_look + [entry for look in self._looks for entry in look]
         if self.is_recording:
             looks += self._look(why, snapshot["segments"])
-        sidecar["classes"] = [list(entry) for entry in looks]
+        sidecar["classes"] = [classes.row(entry) for entry in looks]
         sidecar["keepers"] = self._keepers
         return snapshot, sidecar
 
@@ -277,7 +284,7 @@ class Recorder:
         try:
             with cuda.unseen(self._torch):
                 alive = classes.Trained.find(self._torch)
-                here = classes.every_class(self._torch, alive, segments)
+                here = classes.every_class(self._torch, alive, segments, self.owners())
                 if why == "oom" and not self._has_looked:
                     self._has_looked = True
                     # When the program ends, what it had when memory ran out may be gone.

@@ -24,6 +24,8 @@ def storage_of(tensor: Any, kind: str = "cuda") -> Storage | None:
     try:
         if tensor.device.type != kind:
             return None
+        # A tensor that is spread over ranks wraps the part that is here.
+        tensor = getattr(tensor, "_local_tensor", tensor)
         storage = tensor.untyped_storage()
         address = int(storage.data_ptr())
         return Storage(tensor.device.index or 0, address, storage.nbytes()) if address else None

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use oomph_engine::torch::profile::Version;
-use oomph_trace::Bytes;
+
+use super::Recorded;
 
 /// What to explain, and what the user knows of it.
 #[derive(ClapArgs, Clone, Debug)]
@@ -13,12 +13,8 @@ pub(crate) struct Explain {
     /// piped in, else the last run in .oomph, else what is pasted
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The version of PyTorch that recorded a snapshot, where the file does not tell
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) profile: Option<Version>,
-    /// The memory limit the job ran under, where the recording does not show it
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) limit: Option<Bytes>,
+    #[command(flatten)]
+    pub(crate) recorded: Recorded,
     /// Only these sections of the text, with commas between them: verdict, memory, by-class, settings, beside-settings, check
     #[arg(long = "section", value_name = "NAMES", value_delimiter = ',')]
     pub(crate) sections: Vec<String>,

@@ -6,12 +6,17 @@ use clap::Args as ClapArgs;
 use oomph_trace::Bytes;
 
 use super::Script;
+use super::serve::Serve;
 
 pub(super) const EXAMPLES: &str = "Examples:
   oomph plan train.py --batch 64                    on every card there is
   oomph plan --gpu T4 train.py --batch 64           on this one
-  oomph plan --gpu L4 --vary --batch train.py       the largest batch that fits";
-pub(super) const USAGE: &str = "oomph plan [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...";
+  oomph plan --gpu L4 --vary --batch train.py       the largest batch that fits
+  oomph plan --gpu H100 --nproc 8 train.py          each of 8 ranks
+  oomph plan --gpu H100 torchrun --nproc-per-node 8 train.py
+  oomph plan --serve config.json --gpu L4           how many sequences fit";
+pub(super) const USAGE: &str = "oomph plan [OPTIONS] SCRIPT|-m MODULE|-c CODE [ARGS]...
+       oomph plan [OPTIONS] --serve CONFIG";
 pub(super) const MORE: &str =
     "The script runs unmodified, in seconds, on a GPU that is not there: nothing is computed.
 Exit code: 0 it fits, 1 it does not, 3 cannot tell; of the table: 0 if it fits any card.";
@@ -20,6 +25,8 @@ Exit code: 0 it fits, 1 it does not, 3 cannot tell; of the table: 0 if it fits a
 pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) script: Script,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
     /// The card, such as T4 or A100-80; may be repeated. A table of all where none is named
     #[arg(long, value_name = "NAME", help_heading = "Card")]
     pub(crate) gpu: Vec<String>,
@@ -32,10 +39,19 @@ pub(crate) struct Plan {
     /// What PyTorch may hold, where that is less than the card has
     #[arg(long, value_name = "SIZE", help_heading = "Card")]
     pub(crate) limit: Option<Bytes>,
+    /// Ranks of a node: plan one rank of a distributed job, without the others
+    #[arg(long, visible_alias = "nproc-per-node", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "Ranks")]
+    pub(crate) nproc: Option<u32>,
+    /// Nodes
+    #[arg(long, value_name = "N", requires = "nproc", value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Ranks")]
+    pub(crate) nnodes: Option<u32>,
+    /// The rank to run, instead of those that may differ; may be repeated
+    #[arg(long, value_name = "N", help_heading = "Ranks")]
+    pub(crate) rank: Vec<u32>,
     /// Set one of PyTorch's allocator settings, beside those you have; may be repeated
     #[arg(long = "set", value_name = "KEY:VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Find the largest value of this flag of the script that fits
+    /// Find the largest value of this flag of the script that fits, as it is and under each change
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     pub(crate) vary: Option<String>,
     /// Try changes (autocast, checkpointing, …) also where it fits

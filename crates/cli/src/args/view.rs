@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use oomph_engine::torch::profile::Version;
-use oomph_trace::Bytes;
+
+use super::Recorded;
 
 pub(super) const EXAMPLES: &str = "Examples:
   oomph view snapshot.pickle                 serve the page, open a browser
@@ -22,12 +22,8 @@ pub(crate) struct View {
     /// Snapshots, folders of runs, or folders of snapshots; where none is named, the last run in .oomph
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The version of PyTorch that recorded a snapshot, where the file does not tell
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) profile: Option<Version>,
-    /// The memory limit the job ran under, where the recording does not show it
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) limit: Option<Bytes>,
+    #[command(flatten)]
+    pub(crate) recorded: Recorded,
     /// Write the page as one self-contained file instead of serving it
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

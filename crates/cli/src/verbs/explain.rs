@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use oomph_diagnose::results::explain::FileResult;
-use oomph_engine::recording::Known;
 use oomph_machine::{explain, run_folder};
 use oomph_report::text::explain::NoSection;
 use oomph_report::text::{self, Section};
@@ -16,7 +15,7 @@ use crate::output;
 
 pub(crate) fn run(args: &Explain, common: &Common) -> Result<()> {
     let sections = sections(&args.sections, common)?;
-    let known = Known { version: args.profile, limit: args.limit };
+    let known = args.recorded.known();
     let mut files: Vec<FileResult> = Vec::new();
     for path in sources(&args.files) {
         if path == Path::new("-") && io::stdin().is_terminal() {

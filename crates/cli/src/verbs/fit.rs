@@ -57,7 +57,7 @@ fn on_phantom(mut job: Job, args: &Fit) -> Result<Job> {
     if args.phantom {
         job.phantom = Some(card_named(args.gpu.as_deref().unwrap_or(PHANTOM))?);
         job.card = None;
-        job.plan = Some(PlanRequest { steps: None, to_the_end: true });
+        job.plan = Some(PlanRequest { to_the_end: true, ..PlanRequest::default() });
     }
     Ok(job)
 }

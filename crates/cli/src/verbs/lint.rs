@@ -70,7 +70,12 @@ fn prove(
     if script.extension().is_none_or(|suffix| suffix != "py") {
         return Err(UsageError(ONE.to_owned()).into());
     }
-    let Ok(source) = std::fs::read_to_string(script) else { return Ok(()) };
+    // What could not be read is not run.
+    if file.found.is_err() {
+        return Ok(());
+    }
+    let source =
+        std::fs::read_to_string(script).with_context(|| format!("cannot read {}", script.display()))?;
     let subject = Subject {
         target: Target::Word(script.clone().into()),
         args: args.args.clone(),

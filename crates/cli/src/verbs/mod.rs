@@ -13,6 +13,7 @@ pub(crate) mod lint;
 pub(crate) mod replay;
 pub(crate) mod rule;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod fit;
 pub(crate) mod status;
 pub(crate) mod top;

@@ -231,7 +231,7 @@ fn job(args: &Run, configuration: &Configuration, had: &str) -> Result<Job, Refu
         ring: configuration.ring.unwrap_or(RING),
         phantom,
         resume: configuration.resume.map(|_| ResumeRequest { restarts: 0, since_us: now_us() }),
-        plan: phantom.map(|_| PlanRequest { steps: None, to_the_end: true }),
+        plan: phantom.map(|_| PlanRequest { to_the_end: true, ..PlanRequest::default() }),
         // Without any, the process tells what could be changed the next time.
         measures: configuration.resume.map(|_| Measures::default()),
     })

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Status, common: &Common) -> Result<()> {
     let roots = Roots::here();
     match (args.watch, args.serve.as_deref()) {
         (None, None) => output::write(&shown(&roots, common), common),
-        (Some(seconds), _) => watch(&roots, interval(seconds)?, common),
+        (Some(seconds), _) => watch(&roots, pause("--watch", seconds, 86_400.0)?, common),
         (None, Some(address)) => serve_at(address, roots, common),
     }
 }
@@ -36,9 +36,10 @@ fn shown(roots: &Roots, common: &Common) -> String {
     }
 }
 
-fn interval(seconds: f64) -> Result<Duration> {
-    if !(0.1..=86_400.0).contains(&seconds) {
-        let text = format!("--watch {seconds}: write a pause between 0.1 and 86400 seconds");
+/// The pause that a flag asks for, in seconds.
+pub(super) fn pause(flag: &str, seconds: f64, most: f64) -> Result<Duration> {
+    if !(0.1..=most).contains(&seconds) {
+        let text = format!("{flag} {seconds}: write a pause between 0.1 and {most} seconds");
         return Err(UsageError(text).into());
     }
     Ok(Duration::from_secs_f64(seconds))

@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::{fs, thread};
 
 use anyhow::{Context, Result, anyhow};
-use oomph_engine::recording::Known;
 use oomph_machine::run_folder;
 use oomph_machine::view::{Session, Token, has_browser, inputs, open, serve, single_file};
 use oomph_report::view::Budget;
@@ -17,6 +18,8 @@ use crate::output;
 
 /// How long a browser has to read the file that leads it to the page.
 const READ: Duration = Duration::from_secs(30);
+/// Recordings that take longer to read are read while the browser starts. What is wrong with others is said before.
+const SOON: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: &View, common: &Common) -> Result<()> {
     for (given, flag) in [(common.json, "--json"), (common.output.is_some(), "--output")] {
@@ -26,14 +29,35 @@ pub(crate) fn run(args: &View, common: &Common) -> Result<()> {
             );
         }
     }
-    if let Some(path) = args.html.as_ref().filter(|path| path.exists() && !common.force) {
-        return Err(anyhow!("{} exists: pass --force to overwrite it", path.display()));
-    }
-    let known = Known { version: args.profile, limit: args.limit };
-    let session = Session::new(inputs(&sources(&args.files)?, known)?);
     if let Some(path) = &args.html {
+        output::check_free(path, common.force)?;
+    }
+    let (files, known) = (sources(&args.files)?, args.recorded.known());
+    if let Some(path) = &args.html {
+        let session = Session::new(inputs(&files, known)?);
         return output::write_file(path, &single_file(&session, Budget::default()), common.force);
     }
+    let (send, read) = mpsc::channel();
+    thread::spawn(move || send.send(inputs(&files, known).map(Session::new)));
+    let session: Arc<OnceLock<Session>> = Arc::default();
+    match read.recv_timeout(SOON) {
+        Ok(found) => drop(session.set(found?)),
+        Err(RecvTimeoutError::Timeout) => {}
+        Err(RecvTimeoutError::Disconnected) => return Err(anyhow!(GONE)),
+    }
+    let server = start(args, common, Arc::clone(&session))?;
+    if session.get().is_none() {
+        drop(session.set(read.recv().context(GONE)??));
+    }
+    session.wait().warm_up();
+    server.join().map_err(|_| anyhow!("the page is not served any more"))
+}
+
+/// The reader is another thread, which ends early only if it panics, and says so itself.
+const GONE: &str = "the recording could not be read";
+
+/// Serves the page from here on, and opens it.
+fn start(args: &View, common: &Common, session: Arc<OnceLock<Session>>) -> Result<thread::JoinHandle<()>> {
     let failed = |error: io::Error| {
         anyhow!("cannot listen on 127.0.0.1:{}: {error}: name another port with --port", args.port)
     };
@@ -42,21 +66,18 @@ pub(crate) fn run(args: &View, common: &Common) -> Result<()> {
     let token = Token::random().context("cannot make a token")?;
     let address = format!("http://127.0.0.1:{port}/{}/", token.text());
     writeln!(io::stdout(), "{address}")?;
-    thread::scope(|scope| {
-        scope.spawn(|| session.warm_up());
-        let opens = !args.no_browser && has_browser();
-        if opens {
-            scope.spawn(|| lead(&address));
-        }
-        if !common.quiet {
-            output::complain(if opens {
-                "oomph: serving this page and opening it; ^C ends it"
-            } else {
-                "oomph: serving this page: open the address in a browser; ^C ends it"
-            });
-        }
-        serve(&listener, &token, &session)
-    })
+    let opens = !args.no_browser && has_browser();
+    if opens {
+        thread::spawn(move || lead(&address));
+    }
+    if !common.quiet {
+        output::complain(if opens {
+            "oomph: serving this page and opening it; ^C ends it"
+        } else {
+            "oomph: serving this page: open the address in a browser; ^C ends it"
+        });
+    }
+    Ok(thread::spawn(move || serve(&listener, &token, &session)))
 }
 
 /// Opens the browser, and removes what led it here.

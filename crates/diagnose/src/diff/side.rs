@@ -125,7 +125,7 @@ impl<'a> Side<'a> {
 
     /// The program of what counts and is not set aside, from an empty cache.
     pub(super) fn program(&self, set_aside: &[AllocId]) -> Program {
-        let whole = &self.recording.program;
+        let whole: &Program = &self.recording.program;
         let mut counts: Vec<bool> =
             (0..whole.allocations.len() as u32).map(|id| self.counts(AllocId(id))).collect();
         set_aside.iter().for_each(|id| counts[id.index()] = false);

@@ -1,6 +1,7 @@
 //! What `oomph plan` finds: whether a script fits a card, and what would make it fit.
 
 use crate::classes::ByClass;
+use crate::modules::ModuleNode;
 use crate::phase::Phase;
 use oomph_trace::cards::Card;
 use oomph_trace::{Bytes, named};
@@ -47,14 +48,14 @@ pub struct LibraryLine {
     pub line: u32,
 }
 
-/// A change and what it leads to.
+/// A change, or several together, and what they lead to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlannedOption {
-    /// What to change.
+    /// What to change; several are joined by " + ".
     pub change: String,
-    /// What to type or write.
+    /// What to type or write, one for each change.
     #[serde(rename = "do")]
-    pub instruction: String,
+    pub instructions: Vec<String>,
     /// How it is known.
     pub how: How,
     /// The peak held with it, with memory to spare; `None` where the program failed with the change.
@@ -64,6 +65,35 @@ pub struct PlannedOption {
     pub process: Option<Bytes>,
     /// Whether it fits.
     pub fits: Option<bool>,
+    /// With `--vary`, the largest value of the flag that fits with it; null where that was not found out.
+    pub largest: Option<PlannedLargest>,
+}
+
+/// The largest value of a flag that fits, as far as a few runs show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlannedLargest {
+    /// The largest that was run and fits; a few beyond the next may. `None`: none that was run does.
+    pub value: Option<u64>,
+    /// Whether the runs ended before the next one was known not to fit.
+    #[serde(rename = "open")]
+    pub is_open: bool,
+}
+
+/// The least that the program was seen to need, where nothing makes it fit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlannedLeast {
+    /// With which changes, joined by " + "; empty: with none.
+    pub change: String,
+    /// What to type or write, one for each change.
+    #[serde(rename = "do")]
+    pub instructions: Vec<String>,
+    /// With `--vary`, at which value of the flag; null: as on the command line.
+    pub value: Option<u64>,
+    /// The peak held.
+    pub peak_reserved: Bytes,
+    /// With the context.
+    #[serde(rename = "process_bytes")]
+    pub process: Bytes,
 }
 
 named! {
@@ -83,15 +113,29 @@ pub struct PlannedVary {
     pub flag: String,
     /// The value on the command line, if it is there.
     pub asked: Option<u64>,
-    /// The largest value that fits; `None`: not even 1 does.
+    /// A value that fits where the next does not; a few beyond that may. `None`: not even 1 does.
     pub largest: Option<u64>,
     /// The peak held at that value.
     pub peak_reserved: Option<Bytes>,
     /// Whether the search ended before a value that does not fit was found.
     #[serde(rename = "open")]
     pub is_open: bool,
-    /// Values that were tried.
-    pub tried: Vec<u64>,
+    /// The values that were run, from the smallest.
+    pub values: Vec<PlannedValue>,
+}
+
+/// A value of a flag that was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlannedValue {
+    /// The value.
+    pub value: u64,
+    /// The peak held with it, with memory to spare.
+    pub peak_reserved: Bytes,
+    /// With the context.
+    #[serde(rename = "process_bytes")]
+    pub process: Bytes,
+    /// Whether it fits.
+    pub fits: bool,
 }
 
 impl PlannedVary {
@@ -102,6 +146,37 @@ impl PlannedVary {
         let micro = (1..=largest.min(asked)).rev().find(|micro| asked % micro == 0)?;
         Some((micro, asked / micro))
     }
+}
+
+/// The ranks of a distributed job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlannedWorld {
+    /// How many ranks there are.
+    pub size: u32,
+    /// The rank that the answer is of: the one that needs most of those that were run.
+    pub worst: u32,
+    /// Those that were run.
+    pub ranks: Vec<PlannedRank>,
+    /// How many of NCCL's communicators the worst one makes.
+    pub communicators: u32,
+}
+
+/// A rank that was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlannedRank {
+    /// Its number.
+    pub rank: u32,
+    /// Its stage of a pipeline, from 0.
+    pub stage: Option<u32>,
+    /// The peak of what it asked for; null, like the next three, where it failed.
+    pub peak_requested: Option<Bytes>,
+    /// The peak after rounding.
+    pub peak_allocated: Option<Bytes>,
+    /// The peak of what it held from the driver.
+    pub peak_reserved: Option<Bytes>,
+    /// With the context and NCCL.
+    #[serde(rename = "process_bytes")]
+    pub process: Option<Bytes>,
 }
 
 /// The answer for one card.
@@ -115,6 +190,14 @@ pub struct PlanResult {
     pub context: Bytes,
     /// The card that was simulated when the program ran, where that is another of its kind.
     pub seen_on: Option<String>,
+    /// What NCCL takes of it, by an estimate.
+    pub nccl: Bytes,
+    /// What DDP's first buckets may hold beside the second ones, more than the peaks say.
+    pub late: Bytes,
+    /// The least and the most that may be held at the peak, by where the driver puts segments.
+    pub held_between: Option<(Bytes, Bytes)>,
+    /// The ranks of a distributed job; `None` where it is none.
+    pub world: Option<PlannedWorld>,
     /// What PyTorch may hold, where less than the card has was asked for.
     pub limit: Option<Bytes>,
     /// `None` where the program came to no use of the card.
@@ -127,10 +210,16 @@ pub struct PlanResult {
     pub at: PlannedAt,
     /// What was in use then, by class; adds up to the peak allocated.
     pub by_class: ByClass,
+    /// The same by module; empty where no module was seen.
+    pub by_module: Vec<ModuleNode>,
+    /// The most of the host's memory that PyTorch pins; `None` where its version does not tell.
+    pub pinned: Option<Bytes>,
     /// Optimizer steps that were seen.
     pub steps: u64,
     /// Changes, those that fit first.
     pub options: Vec<PlannedOption>,
+    /// The least it needs with what was tried, where nothing makes it fit.
+    pub least: Option<PlannedLeast>,
     /// The search over a flag.
     pub vary: Option<PlannedVary>,
     /// What the answer does not know.
@@ -140,9 +229,14 @@ pub struct PlanResult {
 }
 
 impl PlanResult {
-    /// What the process holds at its peak: PyTorch's memory and the context.
+    /// What the process holds at its peak: PyTorch's memory and what lies beside it.
     pub fn process(&self) -> Option<Bytes> {
-        self.peaks.map(|peaks| peaks.reserved + self.context)
+        self.peaks.map(|peaks| peaks.reserved + self.beside())
+    }
+
+    /// What the process holds beside what was seen of PyTorch's memory: the context, and what NCCL takes and keeps.
+    pub fn beside(&self) -> Bytes {
+        self.context + self.nccl + self.late
     }
 }
 
@@ -159,7 +253,7 @@ mod tests {
                 largest,
                 peak_reserved: None,
                 is_open: false,
-                tried: Vec::new(),
+                values: Vec::new(),
             };
             vary.accumulation()
         };

@@ -52,7 +52,11 @@ impl Tape {
 
     /// The same on another card.
     pub(crate) fn on_card(conf: &str, limit: Option<Bytes>, card: Bytes) -> Tape {
-        let version = Version::two(12);
+        Tape::under(Version::two(12), conf, limit, card)
+    }
+
+    /// The same under another version of PyTorch.
+    pub(crate) fn under(version: Version, conf: &str, limit: Option<Bytes>, card: Bytes) -> Tape {
         let options = Options::parse(conf, &Profile::of(version)).unwrap();
         let settings = RecordedSettings {
             conf: (!conf.is_empty()).then(|| conf.to_owned()),

@@ -8,7 +8,7 @@ use super::initial::{EarlyAlloc, Holdings};
 use super::ownership::Ownership;
 use super::{
     AllocId, Allocation, DriverCall, FailedRequest, Op, OpKind, OpenQuestions, Origin, Program, Source,
-    Unknown, shrinks,
+    Survey, Unknown, shrinks,
 };
 use crate::torch::Request;
 use crate::torch::block::{OwnerIdx, StreamIdx};
@@ -16,24 +16,22 @@ use crate::torch::block::{OwnerIdx, StreamIdx};
 impl Program {
     /// The program behind a trace.
     pub(crate) fn read(source: &Source<'_>) -> Program {
-        let trace = source.trace;
+        let Source { trace, survey, .. } = *source;
         let ownership = Ownership::read(source);
-        let held = Holdings::before(trace, &ownership);
+        let held = Holdings::before(source, &ownership);
         let (groups, limit) = groups::read(source, held.total());
-        let streams = streams(&held, trace);
-        let count = |action| trace.events.iter().filter(|event| event.action == action).count();
-        let (requests, frees) = (count(Action::Alloc), count(Action::FreeRequested));
+        let streams = streams(&held, survey);
         let mut builder = Builder {
             trace,
             ownership: &ownership,
             streams: &streams,
-            ops: Vec::with_capacity(requests + frees),
-            allocations: Vec::with_capacity(requests + requests / 16),
+            ops: Vec::with_capacity(survey.requests + survey.frees),
+            allocations: Vec::with_capacity(survey.requests + survey.requests / 16),
             failures: Vec::new(),
             live: FxHashMap::default(),
             pending: FxHashMap::default(),
             early: Vec::new(),
-            frees_complete: trace.events.iter().any(|event| event.action == Action::FreeCompleted),
+            frees_complete: survey.frees_complete,
         };
         builder.run(&groups);
         builder.find_early_survivors();
@@ -59,7 +57,7 @@ impl Program {
             initial: start.seeds,
             initial_allocs: start.allocs,
             origin,
-            driver: driver_calls(trace),
+            driver: driver_calls(source),
             limit,
             unknown,
             open: OpenQuestions { releases, segments: unowned, lengths: start.guesses },
@@ -68,11 +66,8 @@ impl Program {
 }
 
 /// Every stream, in order of its handle.
-fn streams(held: &Holdings, trace: &Trace) -> Vec<Stream> {
-    let mut streams: Vec<Stream> = held.streams().collect();
-    // Neighbours mostly share theirs; what is left after this is short.
-    let runs = trace.events.chunk_by(|a, b| a.stream == b.stream);
-    streams.extend(runs.map(|run| run[0].stream));
+fn streams(held: &Holdings, survey: &Survey) -> Vec<Stream> {
+    let mut streams: Vec<Stream> = held.streams().chain(survey.streams.iter().copied()).collect();
     streams.sort_unstable();
     streams.dedup();
     streams
@@ -85,10 +80,12 @@ fn rank(streams: &[Stream], stream: Stream) -> StreamIdx {
     }
 }
 
-fn driver_calls(trace: &Trace) -> Vec<DriverCall> {
-    let numbered = (0..).map(EventIdx).zip(&trace.events);
-    let calls = numbered.filter(|(_, event)| event.action.is_driver_call());
-    calls.map(|(event, &Event { action, addr, size, .. })| DriverCall { event, action, addr, size }).collect()
+fn driver_calls(source: &Source<'_>) -> Vec<DriverCall> {
+    let call = |(index, event): (usize, &Event)| {
+        let Event { action, addr, size, .. } = *event;
+        DriverCall { event: EventIdx(index as u32), action, addr, size }
+    };
+    source.survey.driver(source.trace).map(call).collect()
 }
 
 struct Builder<'a> {

@@ -106,13 +106,9 @@ fn find(source: &Source<'_>, held_before: Bytes) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut held = held_before;
     let mut open: Option<Group> = None;
-    for (index, event) in events.iter().enumerate() {
-        if !event.action.is_driver_call() {
-            if let Some(group) = open.take() {
-                groups.push(Group { end: index, ..group });
-            }
-            continue;
-        }
+    for (index, event) in source.survey.driver(source.trace) {
+        // An event of the program is in between.
+        groups.extend(open.take_if(|group| group.end < index));
         let shrinks = shrinks(event.action);
         if open.is_none() && shrinks {
             // Two releases with nothing but completions between them are one.
@@ -130,12 +126,13 @@ fn find(source: &Source<'_>, held_before: Bytes) -> Vec<Group> {
             last_shrink: None,
             before: held,
             lowest: held,
-            end: events.len(),
+            end: index,
             grows: false,
             is_empty_cache: false,
             completes: false,
             meaning: Meaning::Growth,
         });
+        group.end = index + 1;
         group.grows = !shrinks;
         if shrinks {
             held = held.saturating_sub(event.size);
@@ -172,7 +169,7 @@ pub(super) fn ambiguous(source: &Source<'_>, groups: &[Group]) -> Vec<(usize, us
 /// Adds what failed requests tell: the driver or the limit refused although the cache had been released.
 fn refusals_of_ooms(source: &Source<'_>, groups: &[Group], held_before: Bytes, bounds: &mut LimitBounds) {
     let mut held = held_before;
-    for (index, event) in source.trace.events.iter().enumerate() {
+    for (index, event) in source.survey.rare(source.trace) {
         if event.action.is_driver_call() {
             held = if shrinks(event.action) { held.saturating_sub(event.size) } else { held + event.size };
         } else if event.action == Action::Oom

@@ -51,7 +51,8 @@ pub(super) struct Holdings(BTreeMap<Addr, Range>);
 
 impl Holdings {
     /// Undoes the driver calls of the trace, last first.
-    pub(super) fn before(trace: &Trace, ownership: &Ownership) -> Holdings {
+    pub(super) fn before(source: &Source<'_>, ownership: &Ownership) -> Holdings {
+        let Source { trace, survey, .. } = *source;
         let finally = trace.segments.iter().map(|segment| {
             let (size, stream, owner) = (segment.size, segment.stream, ownership.of_pool(segment.pool));
             (
@@ -60,9 +61,9 @@ impl Holdings {
             )
         });
         let mut held = Holdings(finally.collect());
-        let unmaps = trace.events.iter().any(|event| event.action == Action::SegmentUnmap);
+        let unmaps = survey.driver(trace).any(|(_, event)| event.action == Action::SegmentUnmap);
         let sizes = if unmaps { placed_sizes(trace) } else { Vec::new() };
-        for (index, event) in trace.events.iter().enumerate().rev() {
+        for (index, event) in survey.driver(trace).rev() {
             if event.action == Action::SegmentAlloc {
                 held.0.remove(&event.addr);
             } else if event.action == Action::SegmentMap {
@@ -153,7 +154,7 @@ impl Holdings {
             starts.sort_unstable();
         }
         let maps = self.0.values().any(|range| range.expandable);
-        let mapped = if maps { mapped(source.trace) } else { Vec::new() };
+        let mapped = if maps { mapped(source) } else { Vec::new() };
         let mut early = early.into_iter().peekable();
         let mut found = Start::default();
         for (start, range) in self.0 {
@@ -245,9 +246,10 @@ fn is_small(event: &Event, sizes: &[(Addr, Bytes)]) -> bool {
 }
 
 /// Where pages are mapped, by stream and class, then by address.
-fn mapped(trace: &Trace) -> Vec<(Stream, bool, Addr)> {
-    let sizes = placed_sizes(trace);
-    let maps = trace.events.iter().filter(|event| event.action == Action::SegmentMap);
+fn mapped(source: &Source<'_>) -> Vec<(Stream, bool, Addr)> {
+    let sizes = placed_sizes(source.trace);
+    let calls = source.survey.driver(source.trace).map(|(_, event)| event);
+    let maps = calls.filter(|event| event.action == Action::SegmentMap);
     let mut mapped: Vec<_> = maps.map(|event| (event.stream, is_small(event, &sizes), event.addr)).collect();
     mapped.sort_unstable();
     mapped

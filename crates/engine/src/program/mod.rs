@@ -3,14 +3,16 @@
 //! The recorded calls of the driver are left out, since another allocator would make others; what the recording does
 //! not say (a call of `empty_cache`, the owner of a pool, what was held before it began) is inferred here, once.
 //!
-//! In reading order: an allocation, the memory limit, how doubtful parts are read; then what the program is made of:
-//! whose each pool is, runs of driver calls, what was held at the start, and the pass over the events.
+//! In reading order: an allocation, the memory limit, how doubtful parts are read, what is rare among the events; then what
+//! the program is made of: whose each pool is, runs of driver calls, what was held at the start, and the pass over the events.
 
 mod allocation;
 
 mod limit;
 
 mod assumptions;
+
+mod survey;
 
 mod ownership;
 
@@ -32,6 +34,7 @@ use crate::torch::{Request, SeedSegment};
 pub use allocation::{AllocId, Allocation};
 pub(crate) use assumptions::{Assumptions, GuessedLength, OpenQuestions, UnownedSegment};
 pub use limit::{LimitBounds, Refusal};
+pub(crate) use survey::Survey;
 
 /// The program of one device.
 #[derive(Clone, Debug)]
@@ -183,6 +186,8 @@ pub struct OwnerInfo {
 pub(crate) struct Source<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) trace: &'a Trace,
+    /// Of the trace.
+    pub(crate) survey: &'a Survey,
     pub(crate) options: &'a Options,
     pub(crate) profile: &'a Profile,
     /// What decides where the trace can be read in more than one way.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use oomph_trace::{Action, Addr, Bytes, Event, PoolId, PoolIdx, Trace};
 use rustc_hash::FxHashMap;
 
-use super::{OwnerInfo, Source, UnownedSegment, shrinks};
+use super::{OwnerInfo, Source, Survey, UnownedSegment, shrinks};
 use crate::torch::block::OwnerIdx;
 
 /// The owners of a trace and of each of its events.
@@ -25,11 +25,11 @@ pub(super) struct Ownership {
 
 impl Ownership {
     pub(super) fn read(source: &Source<'_>) -> Ownership {
-        let Source { snapshot, trace, assumptions, .. } = source;
+        let Source { snapshot, trace, survey, assumptions, .. } = source;
         // Up to PyTorch 2.12 every pool scope counts as a capture.
         let captures_all = source.profile.pool_scope_blocks_release;
         let of_segments = trace.segments.iter().map(|segment| segment.pool);
-        let of_events = trace.events.iter().filter_map(|event| event.pool);
+        let of_events = survey.pools.iter().copied();
         let mut pools: Vec<PoolId> =
             of_segments.chain(of_events).map(|pool| snapshot.pool_id(pool)).collect();
         pools.sort_unstable();
@@ -45,7 +45,7 @@ impl Ownership {
         // The names of assumed pools are lost; (n, n) is a name that PyTorch gives to none.
         let lost = 1..=assumptions.next_pool() as u64;
         owners.extend(lost.map(|n| OwnerInfo { id: PoolId(n, n), captures: captures_all }));
-        let given_back = segments_given_back(trace);
+        let given_back = segments_given_back(trace, survey);
         let of_event = if owners.len() > 1 {
             let assumed = |segment: &UnownedSegment| {
                 let pool = assumptions.private.get(&segment.born)?;
@@ -55,8 +55,8 @@ impl Ownership {
         } else {
             Vec::new()
         };
-        let told = trace.events.iter().any(|event| event.pool.is_some());
-        Ownership { owners, of_event, of_pool, unowned: if told { Vec::new() } else { given_back } }
+        let unowned = if survey.pools.is_empty() { given_back } else { Vec::new() };
+        Ownership { owners, of_event, of_pool, unowned }
     }
 
     pub(super) fn of_event(&self, index: usize) -> OwnerIdx {
@@ -69,10 +69,10 @@ impl Ownership {
 }
 
 /// The segments that were made and given back within the trace.
-fn segments_given_back(trace: &Trace) -> Vec<UnownedSegment> {
+fn segments_given_back(trace: &Trace, survey: &Survey) -> Vec<UnownedSegment> {
     let mut born: FxHashMap<Addr, usize> = FxHashMap::default();
     let mut segments = Vec::new();
-    for (died, event) in trace.events.iter().enumerate() {
+    for (died, event) in survey.driver(trace) {
         let Event { addr, size, stream, .. } = *event;
         if event.action == Action::SegmentAlloc {
             born.insert(addr, died);

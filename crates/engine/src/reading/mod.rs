@@ -3,11 +3,13 @@
 
 mod revise;
 
+use std::sync::Arc;
+
 use oomph_trace::sidecar::Card;
 use oomph_trace::{Bytes, Snapshot, Trace, named};
 
 use crate::fidelity::{self, Divergence, Fidelity};
-use crate::program::{Assumptions, Program, Refusal, Source};
+use crate::program::{Assumptions, Program, Refusal, Source, Survey};
 use crate::replay::Setup;
 
 /// Events replayed in all to find a better reading of one recording.
@@ -30,7 +32,7 @@ named! {
 /// One way to read a recording, and how exact its replay is.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    pub(crate) program: Program,
+    pub(crate) program: Arc<Program>,
     pub(crate) limit: Limit,
 }
 
@@ -48,6 +50,8 @@ pub(crate) struct Limit {
 pub(crate) struct Reader<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) trace: &'a Trace,
+    /// Of the trace.
+    pub(crate) survey: &'a Survey,
     /// The allocator, without a limit.
     pub(crate) base: &'a Setup,
     /// The limit, if the user said it.
@@ -57,10 +61,15 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Revises the reading of the recording as long as a replay of it parts later each time, or nowhere.
-    pub(crate) fn read(&self) -> Reading {
+    /// The simplest reading, of which nothing is replayed yet.
+    pub(crate) fn first(&self) -> Program {
+        self.program(&Assumptions::default())
+    }
+
+    /// Replays that reading, and revises it as long as a replay parts later each time, or nowhere.
+    pub(crate) fn revised(&self, first: Arc<Program>) -> Reading {
         let mut assumptions = Assumptions::default();
-        let mut reading = self.read_under(&assumptions);
+        let mut reading = self.checked(first);
         // Each revision costs a replay; on a long recording a few must do.
         let mut replays = (REVISED_EVENTS / self.trace.events.len().max(1)).clamp(8, 600);
         while let Some(parted) = reading.limit.fidelity.divergence.clone() {
@@ -68,7 +77,7 @@ impl Reader<'_> {
                 revise::revisions(&assumptions, &reading.program, self.trace, &reading.limit.setup, &parted);
             let better = revisions.into_iter().take(replays).find_map(|revised| {
                 replays -= 1;
-                let next = self.read_under(&revised);
+                let next = self.checked(Arc::new(self.program(&revised)));
                 let parts_at = next.limit.fidelity.divergence.as_ref().map(|next| next.event);
                 // Where two segments are in doubt at one event, settling one is progress even if the event stays.
                 let settles = revised.settled() > assumptions.settled();
@@ -81,10 +90,13 @@ impl Reader<'_> {
         reading
     }
 
-    fn read_under(&self, assumptions: &Assumptions) -> Reading {
-        let Reader { snapshot, trace, base, .. } = *self;
+    fn program(&self, assumptions: &Assumptions) -> Program {
+        let Reader { snapshot, trace, survey, base, .. } = *self;
         let Setup { options, profile, .. } = base;
-        let program = Program::read(&Source { snapshot, trace, options, profile, assumptions });
+        Program::read(&Source { snapshot, trace, survey, options, profile, assumptions })
+    }
+
+    fn checked(&self, program: Arc<Program>) -> Reading {
         let limit = self.find_limit(&program);
         Reading { program, limit }
     }
@@ -94,11 +106,12 @@ impl Reader<'_> {
         Limit { setup, source, fidelity }
     }
 
-    fn find_limit(&self, program: &Program) -> Limit {
+    /// What the program may have run on, the likeliest first. There is always one.
+    pub(crate) fn setups(&self, program: &Program) -> Vec<(Setup, Option<LimitSource>)> {
         use LimitSource::{Given, Recorded, Refusals};
         let with_limit = |limit| Setup { limit, ..self.base.clone() };
         if self.given.is_some() {
-            return self.check(program, with_limit(self.given), Some(Given));
+            return vec![(with_limit(self.given), Some(Given))];
         }
         let taken = program.limit.taken();
         let limited = with_limit(taken);
@@ -123,15 +136,19 @@ impl Reader<'_> {
                 tries.extend([(limited, Some(Refusals)), (full, Some(Refusals))]);
             }
         }
+        tries
+    }
+
+    fn find_limit(&self, program: &Program) -> Limit {
         let mut first = None;
-        for (setup, source) in tries {
+        for (setup, source) in self.setups(program) {
             let found = self.check(program, setup, source);
             if found.fidelity.divergence.is_none() {
                 return found;
             }
             first.get_or_insert(found);
         }
-        let collects = self.base.options.garbage_collection_threshold > 0.0;
+        let collects = self.given.is_none() && self.base.options.garbage_collection_threshold > 0.0;
         let searched = if collects { self.search_limit(program) } else { None };
         searched.or(first).expect("at least one setup is tried")
     }

@@ -219,8 +219,8 @@ impl Runs<'_> {
             ..self.job_of(space, tried)?
         };
         let trial = self.trial(&job, &format!("set-{}", name(tried.point)), Prints::ToFile)?;
-        if let Some(peaks) = trial.peaks.filter(|_| trial.failure.is_none()) {
-            tried.combination.peak_reserved = Some(peaks.reserved.min(self.allowed));
+        if let Some(within) = answer::within(&trial, self.allowed).filter(|_| trial.failure.is_none()) {
+            tried.combination.peak_reserved = Some(within.held);
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ use crate::folder::RunFolder;
 use crate::job::Job;
 use crate::measures::Measures;
 use crate::plan::answer;
+use crate::plan::cards::CONTEXT;
 use crate::plan::trial::{Prints, Stage, Trial};
 use crate::settings;
 
@@ -81,7 +82,7 @@ impl Runs<'_> {
     ) -> Result<Runs<'a>> {
         let job = Job { measures: Some(Measures::default()), ..request.subject.job()? };
         let (folder, stage) = request.subject.set_up(&job, "the trials'")?;
-        let allowed = answer::allowed(card, request.limit);
+        let allowed = answer::allowed(card, request.limit, CONTEXT);
         Ok(Runs { request, card, say, job, folder, stage, allowed })
     }
 
@@ -120,15 +121,13 @@ impl Runs<'_> {
     /// What a trial says: whether it fits as it ran, or with a setting.
     pub(super) fn judged(&self, space: &Space, point: Point, trial: &Trial) -> (Tried, Outcome) {
         let needs = trial.peaks.filter(|_| trial.failure.is_none()).map(|peaks| peaks.reserved);
-        let fits_so = needs.is_some()
-            && answer::completes(trial, self.allowed)
-                .is_some_and(|(fits, retries)| fits && retries <= RETRIES);
+        let within = needs.and_then(|_| answer::within(trial, self.allowed));
+        let fits_so = within.is_some_and(|within| within.completes && within.retries <= RETRIES);
         let is_sought = needs.is_some() && !fits_so && !self.request.without.contains(&Family::Settings);
         let setting = if is_sought { self.setting(trial) } else { None };
         let costs = setting.as_ref().map_or(0, |(options, _)| costs::setting(options).costs);
         let fits = fits_so || setting.is_some();
-        // Where the cache has to be given back once, it holds what it may.
-        let plain = if fits { needs.map(|needs| needs.min(self.allowed)) } else { needs };
+        let plain = within.filter(|_| fits_so).map(|within| within.held).or(needs);
         let (setting, peak) = setting.map_or((None, plain), |(options, peak)| (Some(options), Some(peak)));
         let tried = Tried::new(space, point, setting, peak, fits);
         // What is in use is what settings cannot change: points are compared by that.

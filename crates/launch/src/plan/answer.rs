@@ -1,15 +1,18 @@
 //! What a run on the phantom says of a card.
 
 use oomph_diagnose::class_curves::{self, ClassCurves};
+use oomph_diagnose::classes::Classes;
 use oomph_diagnose::explain::explain;
+use oomph_diagnose::modules::{ModuleNode, Modules};
+use oomph_diagnose::phase::Phase;
 use oomph_diagnose::phases::Phases;
 use oomph_diagnose::place::{Place, Places, place_seen};
 use oomph_diagnose::results::plan::{ALIKE, LibraryLine, PlanResult, PlannedAt};
-use oomph_diagnose::tune::Search;
 use oomph_engine::recording::Recording;
+use oomph_engine::replay::{OnFailure, Setup, replay};
 use oomph_machine::cores;
 use oomph_trace::cards::Card;
-use oomph_trace::sidecar::{Question, Stop};
+use oomph_trace::sidecar::{GrowingNote, HurryEnd, HurryNote, Question, SeenFrame, Stop};
 use oomph_trace::{Bytes, EventIdx};
 
 use super::cards::CONTEXT;
@@ -21,28 +24,43 @@ const MATTERS: u64 = 1000;
 /// Lines that are named; the others are counted.
 const NAMED: usize = 3;
 
+/// What is held may differ by this part of it before anything is said of that.
+const SPREAD: u64 = 100;
 /// Said of a script that stays on the CPU.
 pub const NO_GPU: &str = "the script used no GPU: move the model to \"cuda\", as on a machine that has one";
 
-/// What PyTorch may hold on a card.
-pub fn allowed(card: &Card, limit: Option<Bytes>) -> Bytes {
-    let beside = card.total.saturating_sub(CONTEXT);
-    limit.map_or(beside, |limit| limit.min(beside))
+/// What PyTorch may hold on a card of which the process holds so much `beside` it.
+pub fn allowed(card: &Card, limit: Option<Bytes>, beside: Bytes) -> Bytes {
+    let rest = card.total.saturating_sub(beside);
+    limit.map_or(rest, |limit| limit.min(rest))
 }
 
-/// Whether what was trial completes with so much memory, and how often the cache has to be given back for it.
-pub fn completes(trial: &Trial, allowed: Bytes) -> Option<(bool, u64)> {
+/// What a run does with less memory than it was seen with.
+#[derive(Clone, Copy, Debug)]
+pub struct Within {
+    /// Whether it completes.
+    pub completes: bool,
+    /// How often the cache has to be given back for it.
+    pub retries: u64,
+    /// What it holds at most; where it does not complete, what it would hold with enough.
+    pub held: Bytes,
+}
+
+/// The run of a trial with so much memory; `None` where it left nothing that could tell.
+pub fn within(trial: &Trial, allowed: Bytes) -> Option<Within> {
     let peaks = trial.peaks?;
-    if peaks.reserved <= allowed {
-        return Some((true, 0));
-    }
-    if peaks.requested > allowed {
-        return Some((false, 0));
+    let as_seen = Within { completes: peaks.reserved <= allowed, retries: 0, held: peaks.reserved };
+    if as_seen.completes || peaks.requested > allowed {
+        return Some(as_seen);
     }
     // Between the two it depends on what the allocator can give back in time.
     let recording = trial.recording.as_ref()?;
-    let candidate = Search::new(recording, Some(allowed)).evaluate_at_limit(&recording.setup.options);
-    Some((candidate.completes, candidate.retries))
+    let setup = Setup { limit: Some(allowed), capacity: None, ..recording.setup.clone() };
+    let start = recording.start_for(&setup.options);
+    let outcome = replay(&recording.program, &setup, start, OnFailure::FollowRecording);
+    let completes = outcome.completes();
+    let held = if completes { outcome.peaks.reserved.bytes } else { peaks.reserved };
+    Some(Within { completes, retries: outcome.tally.retries, held })
 }
 
 /// The answer for a card, from a run in which the phantom was `seen_on`.
@@ -51,6 +69,10 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
         script: script.to_owned(),
         card: card.clone(),
         context: CONTEXT,
+        nccl: trial.nccl(),
+        late: trial.late(),
+        held_between: None,
+        world: None,
         seen_on: (card.short != seen_on.short).then(|| seen_on.short.to_string()),
         limit,
         peaks: trial.peaks.filter(|peaks| peaks.reserved > Bytes::ZERO),
@@ -58,8 +80,11 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
         retries: 0,
         at: PlannedAt::default(),
         by_class: Vec::new(),
+        by_module: Vec::new(),
+        pinned: trial.notes.pinned,
         steps: trial.steps,
         options: Vec::new(),
+        least: None,
         vary: None,
         caveats: Vec::new(),
         why_not: None,
@@ -83,13 +108,21 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
         result.why_not = Some(NO_GPU.to_owned());
         return result;
     };
-    let allowed = allowed(card, limit);
-    let Some((fits, retries)) = completes(trial, allowed) else {
+    let allowed = allowed(card, limit, trial.beside());
+    let Some(Within { completes: fits, retries, .. }) = within(trial, allowed) else {
         result.why_not = Some("the run left no recording that can be replayed".to_owned());
         return result;
     };
     result.fits = Some(fits);
     result.retries = retries;
+    if let Some((least, most)) = trial.held_between() {
+        result.held_between = Some((least, most));
+        if most.0 - least.0 > peaks.reserved.0 / SPREAD {
+            result.caveats.push(format!(
+                "what is held depends on where the driver puts memory: {least} to {most} were found by replays"
+            ));
+        }
+    }
     if fits && retries > 0 {
         result.caveats.push(format!(
             "it fits only because PyTorch gives its cache back {}: that costs time, and leaves no room",
@@ -104,6 +137,11 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
                 .to_owned(),
         );
     }
+    let growing = trial.notes.hurry.as_ref().and_then(|hurry| hurry.growing.as_ref());
+    if let Some(growing) = growing.filter(|growing| fits && peaks.requested + rest(growing) > allowed) {
+        result.fits = None;
+        result.why_not = Some(format!("{}, and all of its batches would not fit", grows(growing)));
+    }
     result
 }
 
@@ -115,7 +153,11 @@ pub fn failure(trial: &Trial) -> Option<String> {
         0 => "before its first step".to_owned(),
         step => format!("after step {step}"),
     };
-    let meaning = refusal::of(class, text).map_or_else(|| format!("{class}: {first}"), str::to_owned);
+    let wanted = trial.notes.wanted.as_deref();
+    let meaning = refusal::of(class, text, wanted).unwrap_or_else(|| match &**class {
+        "exit" => format!("it ended by itself with {first}, and what it printed says why"),
+        class => format!("{class}: {first}"),
+    });
     Some(format!("the script failed {when}: {meaning}"))
 }
 
@@ -131,19 +173,31 @@ fn describe(result: &mut PlanResult, recording: &Recording, trial: &Trial) {
     result.at.phase = phases.phase_at(peak);
     result.at.step = phases.step_at(peak);
     result.by_class = explanation.peak_classes.unwrap_or_default();
-    match place(recording, peak) {
-        Some(place) => {
-            result.at.file = Some(place.line.file);
-            result.at.line = Some(place.line.line);
-            result.at.within = place.within.map(|inner| LibraryLine { file: inner.file, line: inner.line });
-        }
-        None => {
-            if let Some(seen) = trial.notes.backward.as_ref().and_then(|stack| place_seen(&stack.frames)) {
-                result.at.file = Some(seen.line.file);
-                result.at.line = Some(seen.line.line);
-            }
-        }
+    result.by_module = by_module(recording, phases, peak).unwrap_or_default();
+    // A compiled backward pass has lines of its own, but none that anybody wrote.
+    let seen = || {
+        let place = trial.notes.backward.as_ref().and_then(|stack| place_seen(&stack.frames))?;
+        Some(Place { within: None, ..place })
+    };
+    let own = place(recording, peak);
+    let place = match own {
+        Some(place) if place.is_users() || result.at.phase != Some(Phase::Backward) => Some(place),
+        own => seen().or(own),
+    };
+    if let Some(place) = place {
+        result.at.file = Some(place.line.file);
+        result.at.line = Some(place.line.line);
+        result.at.within = place.within.map(|inner| LibraryLine { file: inner.file, line: inner.line });
     }
+}
+
+/// What was in use at an event by module; `None` where no module was seen.
+fn by_module(recording: &Recording, phases: &Phases, at: EventIdx) -> Option<Vec<ModuleNode>> {
+    let modules = Modules::find(recording, phases)?;
+    let classes = Classes::find(recording, phases)?;
+    let mut run = recording.run();
+    run.advance_to(at);
+    Some(modules.at(&run, &classes))
 }
 
 /// What was in use by class during the step with the peak, for a picture; the whole run where no steps were marked.
@@ -169,19 +223,24 @@ fn place(recording: &Recording, event: EventIdx) -> Option<Place> {
 
 fn caveats(trial: &Trial) -> Vec<String> {
     let mut caveats = trial.notes.remarks.clone();
-    match trial.stopped {
-        Some(Stop::Repeats) => caveats.push(format!(
+    match (&trial.notes.hurry, trial.stopped) {
+        (Some(hurry), _) => caveats.extend(hurried(hurry)),
+        (None, Some(Stop::Repeats)) => caveats.push(format!(
             "stopped after step {}, when the peak had stood still; what the script does later (evaluate, save) was not seen",
             trial.steps
         )),
-        Some(Stop::Steps) => {
+        (None, Some(Stop::Steps)) => {
             caveats.push(format!("stopped after step {}, as asked; later steps may need more", trial.steps));
         }
-        Some(Stop::Time) => caveats.push(format!(
+        (None, Some(Stop::Time)) => caveats.push(format!(
             "stopped by the time limit after step {}; later steps may need more",
             trial.steps
         )),
-        None => {}
+        (None, None) => {}
+    }
+    if let Some(stack) = &trial.notes.saved {
+        let at = at(&stack.frames).map(|line| format!(" ({line})")).unwrap_or_default();
+        caveats.push(format!("nothing is saved: a plan has no weights to save{at}"));
     }
     let (lengths, values): (Vec<&Question>, Vec<&Question>) =
         trial.notes.questions.iter().partition(|question| question.bytes > 0);
@@ -197,11 +256,57 @@ fn caveats(trial: &Trial) -> Vec<String> {
     caveats
 }
 
+/// What was left out of a script whose loops were cut, and up to where it was seen.
+fn hurried(hurry: &HurryNote) -> Vec<String> {
+    let line = at(&hurry.frames).map(|line| format!(" up to {line}")).unwrap_or_default();
+    let seen = match (hurry.end, &hurry.error) {
+        (Some(HurryEnd::Done), _) => "the script was seen to its end".to_owned(),
+        (Some(HurryEnd::Error), Some(error)) => {
+            format!("the script was seen{line}, which may need the others: {error}")
+        }
+        (Some(HurryEnd::Loop), _) => format!("the script was seen{line}, where it waits for more of them"),
+        (Some(HurryEnd::Error | HurryEnd::Time) | None, _) => {
+            format!("the script was seen{line}, where the time was over")
+        }
+    };
+    let cut = format!(
+        "loops over a DataLoader were cut to a few batches after step {}, when the peak had stood still; {seen}",
+        hurry.step
+    );
+    let growing = hurry.growing.as_ref().map(|growing| {
+        format!(
+            "{}: {} of its {} batches were seen, and all of them would keep {} more",
+            grows(growing),
+            growing.given,
+            growing.given + growing.left,
+            rest(growing)
+        )
+    });
+    std::iter::once(cut).chain(growing).collect()
+}
+
+/// That a loop keeps more with each batch.
+fn grows(growing: &GrowingNote) -> String {
+    let line = at(&growing.frames).map(|line| format!(" at {line}")).unwrap_or_default();
+    format!("the loop{line} keeps {} with each batch", Bytes(growing.bytes))
+}
+
+/// What the batches of a loop that were not seen would keep.
+fn rest(growing: &GrowingNote) -> Bytes {
+    Bytes(growing.bytes.saturating_mul(growing.left))
+}
+
+/// The program's own line of a stack: `train.py:12`.
+fn at(frames: &[SeenFrame]) -> Option<String> {
+    let line = place_seen(frames)?.line;
+    Some(format!("{}:{}", line.file_name(), line.line))
+}
+
 fn named(questions: &[&Question]) -> String {
     let mut shown: Vec<String> = Vec::new();
     for question in questions {
-        let Some(Place { line, .. }) = place_seen(&question.frames) else { continue };
-        let text = format!("{}:{} ({})", line.file_name(), line.line, question.kind);
+        let Some(line) = at(&question.frames) else { continue };
+        let text = format!("{line} ({})", question.kind);
         if !shown.contains(&text) {
             shown.push(text);
         }

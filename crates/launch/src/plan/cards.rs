@@ -8,6 +8,13 @@ use oomph_trace::phantom::PhantomCard;
 /// any library). Other cards were not measured; smaller ones hold less.
 pub const CONTEXT: Bytes = Bytes::mib(768);
 
+/// What NCCL holds of a card with its first communicator, measured on an H200 under CUDA 13.0 for a world of one: most of it
+/// is the code of its kernels. `gpu/ranks.py measure` prints it as `nccl_bytes`.
+pub const FIRST_COMMUNICATOR: Bytes = Bytes::mib(558);
+
+/// What each further communicator holds, measured alike: 388 MiB the second, 390 the third. It depends on channels and peers.
+pub const COMMUNICATOR: Bytes = Bytes::mib(390);
+
 /// A card of which only its memory and perhaps its capability are known: otherwise like the known card of that
 /// capability with the next larger memory, or the largest.
 pub fn with_memory(total: Bytes, capability: Option<(u8, u8)>) -> Card {
@@ -33,13 +40,14 @@ pub fn phantom(card: &Card) -> PhantomCard {
         capacity: None,
         capability: card.capability,
         multiprocessors: card.multiprocessors,
+        devices: 1,
     }
 }
 
 /// The same with memory that is handed out without end, so that the peak is seen even where it does not fit; what the
-/// program is told is the card's own.
-pub fn endless_phantom(card: &Card) -> PhantomCard {
-    PhantomCard { capacity: Some(Bytes(1 << 43)), ..phantom(card) }
+/// program is told is the card's own. It sees `devices` of them.
+pub fn endless_phantom(card: &Card, devices: u32) -> PhantomCard {
+    PhantomCard { capacity: Some(Bytes(1 << 43)), devices, ..phantom(card) }
 }
 
 /// Cards that are answered for by one run of the program, on the first of them or on one that stands for them.

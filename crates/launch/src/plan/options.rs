@@ -1,23 +1,28 @@
 //! Changes that are tried: settings by replay, the program's own ways by running it again.
 
-use oomph_diagnose::results::plan::{How, PlannedOption};
+use oomph_diagnose::results::plan::{How, PlannedLeast, PlannedOption};
 use oomph_diagnose::tune::{Candidate, Search};
+use oomph_engine::torch::options::Options;
 use oomph_machine::cores;
 use oomph_trace::Bytes;
 
-use super::answer::completes;
-use super::cards::CONTEXT;
+use super::answer::within;
 use super::trial::Trial;
-use crate::measures::{Form, Measures};
+use super::vary::Need;
+use crate::measures::{Form, Measures, Precision};
 
 /// Less of a difference than this is none: 1%.
 const WORTH: u64 = 100;
+/// The first cards that compute in bf16.
+const HAS_BF16: (u8, u8) = (8, 0);
 
 /// A change of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The name of the folder of its run.
     pub key: &'static str,
+    /// What it is a way of: of two with the same, one can be made.
+    pub family: Family,
     /// What the process is asked to do.
     pub measures: Measures,
     /// What it is.
@@ -26,8 +31,19 @@ pub struct Change {
     pub instruction: &'static str,
 }
 
+/// What a change is a way of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// Smaller numbers.
+    Precision,
+    /// Computing again instead of keeping.
+    Recomputing,
+    /// Another form of the optimizer.
+    Optimizer,
+}
+
 const NOTHING: Measures = Measures {
-    autocast: false,
+    autocast: None,
     optimizer: None,
     loss: None,
     checkpointing: None,
@@ -40,63 +56,182 @@ const NOTHING: Measures = Measures {
     timed: None,
 };
 
-/// The changes that can be tried on any script.
-pub const CHANGES: [Change; 4] = [
-    Change {
-        key: "autocast",
-        measures: Measures { autocast: true, ..NOTHING },
-        name: "bf16 autocast",
-        instruction: "with torch.autocast(\"cuda\", torch.bfloat16): around the model's forward pass",
-    },
-    Change {
-        key: "checkpointing",
-        measures: Measures { checkpointing: Some((1, 1)), ..NOTHING },
-        name: "gradient checkpointing",
-        instruction: "model.gradient_checkpointing_enable(), or torch.utils.checkpoint around each block",
-    },
-    Change {
-        key: "fused",
-        measures: Measures { optimizer: Some(Form::Fused), ..NOTHING },
-        name: "fused optimizer",
-        instruction: "fused=True in the optimizer",
-    },
-    Change {
-        key: "foreach",
-        measures: Measures { optimizer: Some(Form::Single), ..NOTHING },
-        name: "optimizer without foreach",
-        instruction: "foreach=False in the optimizer",
-    },
-];
+const BF16: Change = Change {
+    key: "autocast",
+    family: Family::Precision,
+    measures: Measures { autocast: Some(Precision::Bf16), ..NOTHING },
+    name: "bf16 autocast",
+    instruction: "with torch.autocast(\"cuda\", torch.bfloat16): around the model's forward pass",
+};
 
-impl Change {
-    /// What it leads to. `None` where the program has nothing to change.
-    pub fn outcome(&self, trial: &Trial, base: &Trial, allowed: Bytes) -> Option<PlannedOption> {
-        if !trial.is_changed() {
-            return None;
-        }
-        let failed = trial.failure.is_some();
-        let peaks = trial.peaks.filter(|_| !failed);
-        let had = base.peaks?;
-        if peaks.is_some_and(|peaks| peaks.reserved + Bytes(had.reserved.0 / WORTH) > had.reserved) {
-            return None;
-        }
-        let fits = if failed { None } else { completes(trial, allowed).map(|(fits, _)| fits) };
+const FP16: Change = Change {
+    key: "autocast",
+    family: Family::Precision,
+    measures: Measures { autocast: Some(Precision::Fp16), ..NOTHING },
+    name: "fp16 autocast",
+    instruction: "with torch.autocast(\"cuda\", torch.float16): around the model's forward pass, and \
+                  torch.amp.GradScaler (this card does not compute in bf16)",
+};
+
+/// The changes that can be tried on any script, on a card of this capability.
+pub fn changes(capability: (u8, u8)) -> [Change; 4] {
+    [
+        if capability < HAS_BF16 { FP16 } else { BF16 },
+        Change {
+            key: "checkpointing",
+            family: Family::Recomputing,
+            measures: Measures { checkpointing: Some((1, 1)), ..NOTHING },
+            name: "gradient checkpointing",
+            instruction: "model.gradient_checkpointing_enable(), or torch.utils.checkpoint around each block",
+        },
+        Change {
+            key: "fused",
+            family: Family::Optimizer,
+            measures: Measures { optimizer: Some(Form::Fused), ..NOTHING },
+            name: "fused optimizer",
+            instruction: "fused=True in the optimizer",
+        },
+        Change {
+            key: "foreach",
+            family: Family::Optimizer,
+            measures: Measures { optimizer: Some(Form::Single), ..NOTHING },
+            name: "optimizer without foreach",
+            instruction: "foreach=False in the optimizer",
+        },
+    ]
+}
+
+/// Changes that are made together; none: the program as it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Together {
+    /// Those of the program, in the order of `changes`.
+    pub changes: Vec<Change>,
+    /// The allocator's settings, where others than the program's.
+    pub setting: Option<Options>,
+}
+
+impl Together {
+    /// These changes of the program.
+    pub fn of(changes: &[Change]) -> Together {
+        Together { changes: changes.to_vec(), setting: None }
+    }
+
+    /// With these settings too.
+    pub fn with(&self, setting: Options) -> Together {
+        Together { setting: Some(setting), ..self.clone() }
+    }
+
+    /// What the process is asked to do.
+    pub fn measures(&self) -> Option<Measures> {
+        let merged = |so_far: Measures, change: &Change| Measures {
+            autocast: so_far.autocast.or(change.measures.autocast),
+            optimizer: so_far.optimizer.or(change.measures.optimizer),
+            checkpointing: so_far.checkpointing.or(change.measures.checkpointing),
+            ..so_far
+        };
+        (!self.changes.is_empty()).then(|| self.changes.iter().fold(NOTHING, merged))
+    }
+
+    /// The name of the folder of its run.
+    pub fn key(&self) -> String {
+        self.changes.iter().map(|change| change.key).collect::<Vec<&str>>().join("-")
+    }
+
+    /// What they are.
+    pub fn name(&self) -> String {
+        let setting = self.setting.as_ref().map(ToString::to_string);
+        let names = self.changes.iter().map(|change| change.name.to_owned());
+        names.chain(setting).collect::<Vec<String>>().join(" + ")
+    }
+
+    /// How a user makes them, one after another.
+    pub fn instructions(&self) -> Vec<String> {
+        let setting = self.setting.as_ref().map(|options| format!("PYTORCH_CUDA_ALLOC_CONF={options}"));
+        self.changes.iter().map(|change| change.instruction.to_owned()).chain(setting).collect()
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.changes.len() + usize::from(self.setting.is_some())
+    }
+
+    /// Whether the other has all of these.
+    pub fn is_part_of(&self, other: &Together) -> bool {
+        let has_changes = self.changes.iter().all(|change| other.changes.contains(change));
+        has_changes && (self.setting.is_none() || self.setting == other.setting)
+    }
+}
+
+/// What changes lead to on a card.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The changes.
+    pub together: Together,
+    /// What is needed with them; `None` where the program failed.
+    pub need: Option<Need>,
+    /// What the process holds beside PyTorch's memory.
+    pub beside: Bytes,
+}
+
+impl Outcome {
+    /// That of a run. `None` where the program has nothing to change.
+    pub fn of(together: &Together, trial: &Trial, allowed: Bytes) -> Option<Outcome> {
+        let need =
+            if trial.failure.is_some() { None } else { need(trial, together.setting.as_ref(), allowed) };
+        trial.is_changed().then(|| Outcome { together: together.clone(), need, beside: trial.beside() })
+    }
+
+    /// Whether it fits.
+    pub fn fits(&self) -> bool {
+        self.need.is_some_and(|need| need.fits)
+    }
+
+    /// Whether it needs less than so much by more than next to nothing.
+    pub fn wins_over(&self, needs: Bytes) -> bool {
+        self.need.is_some_and(|need| need.needs + Bytes(needs.0 / WORTH) <= needs)
+    }
+
+    /// As the plan says it.
+    pub fn option(&self, allowed: Bytes) -> PlannedOption {
         // Where it fits because PyTorch gives its cache back, it holds no more than there is.
-        let most = if fits == Some(true) { allowed } else { Bytes(u64::MAX) };
-        let reserved = peaks.map(|peaks| peaks.reserved.min(most));
-        Some(PlannedOption {
-            change: self.name.to_owned(),
-            instruction: self.instruction.to_owned(),
-            how: How::Planned,
+        let most = if self.fits() { allowed } else { Bytes(u64::MAX) };
+        let reserved = self.need.map(|need| need.needs.min(most));
+        PlannedOption {
+            change: self.together.name(),
+            instructions: self.together.instructions(),
+            how: if self.together.setting.is_some() { How::Replayed } else { How::Planned },
             peak_reserved: reserved,
-            process: reserved.map(|reserved| reserved + CONTEXT),
-            fits,
+            process: reserved.map(|reserved| reserved + self.beside),
+            fits: self.need.map(|need| need.fits),
+            largest: None,
+        }
+    }
+
+    /// As the least that the program needs, at a value of the flag that is varied.
+    pub fn least(&self, value: Option<u64>) -> Option<PlannedLeast> {
+        self.need.map(|need| PlannedLeast {
+            change: self.together.name(),
+            instructions: self.together.instructions(),
+            value,
+            peak_reserved: need.needs,
+            process: need.needs + self.beside,
         })
     }
 }
 
+/// What a run needs, as it is or replayed with other settings; `None` where it left nothing that could tell.
+pub fn need(trial: &Trial, setting: Option<&Options>, allowed: Bytes) -> Option<Need> {
+    let Some(setting) = setting else {
+        let needs = trial.peaks?.reserved;
+        return within(trial, allowed).map(|within| Need { fits: within.completes, needs });
+    };
+    let search = Search::new(trial.recording.as_ref()?, Some(allowed));
+    let found = search.evaluate_at_limit(setting);
+    Some(Need { fits: found.completes, needs: found.peak_reserved })
+}
+
 /// The setting that needs the least memory of those that most often help, if it lowers the peak or makes it fit.
-pub fn setting(trial: &Trial, allowed: Bytes) -> Option<PlannedOption> {
+pub fn setting(trial: &Trial, allowed: Bytes) -> Option<(Options, Need)> {
     let recording = trial.recording.as_ref()?;
     let search = Search::new(recording, Some(allowed));
     let candidates = cores::evaluate_shortlist(&search);
@@ -110,18 +245,14 @@ pub fn setting(trial: &Trial, allowed: Bytes) -> Option<PlannedOption> {
         .min_by_key(|candidate| (!candidate.completes, candidate.peak_reserved))?;
     let gain = recorded.peak_reserved.saturating_sub(best.peak_reserved);
     let helps = (best.completes && !recorded.completes) || gain.0 > recorded.peak_reserved.0 / WORTH;
-    helps.then(|| PlannedOption {
-        change: best.options.to_string(),
-        instruction: format!("PYTORCH_CUDA_ALLOC_CONF={}", best.options),
-        how: How::Replayed,
-        peak_reserved: Some(best.peak_reserved),
-        process: Some(best.peak_reserved + CONTEXT),
-        fits: Some(best.completes),
-    })
+    helps.then(|| (best.options.clone(), Need { fits: best.completes, needs: best.peak_reserved }))
 }
 
-/// Those that fit first, then by what they need.
-pub fn sort(options: &mut [PlannedOption]) {
-    options
-        .sort_by_key(|option| (option.fits != Some(true), option.peak_reserved.unwrap_or(Bytes(u64::MAX))));
+/// Those that fit first, of them those of the fewest changes; then by what they need.
+pub fn sort(outcomes: &mut [Outcome]) {
+    let needs = |outcome: &Outcome| outcome.need.map_or(Bytes(u64::MAX), |need| need.needs);
+    outcomes.sort_by_key(|outcome| {
+        let count = if outcome.fits() { outcome.together.count() } else { 0 };
+        (!outcome.fits(), count, needs(outcome))
+    });
 }

@@ -48,6 +48,7 @@ fn installed() -> Vec<PathBuf> {
 
 /// What a process needs to see this card instead of a real one.
 pub fn variables(library: &Path, card: &PhantomCard) -> Vec<(&'static str, OsString)> {
+    let numbers: Vec<String> = (0..card.devices).map(|number| number.to_string()).collect();
     let mut preload = OsString::from(library);
     if let Some(had) = env::var_os("LD_PRELOAD").filter(|had| !had.is_empty()) {
         preload.push(":");
@@ -56,7 +57,7 @@ pub fn variables(library: &Path, card: &PhantomCard) -> Vec<(&'static str, OsStr
     vec![
         ("LD_PRELOAD", preload),
         (phantom::VARIABLE, card.to_string().into()),
-        // One card, whatever the machine has and the shell hides.
-        ("CUDA_VISIBLE_DEVICES", "0".into()),
+        // These cards, whatever the machine has and the shell hides.
+        ("CUDA_VISIBLE_DEVICES", numbers.join(",").into()),
     ]
 }

@@ -6,20 +6,27 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use oomph_diagnose::class_curves::ClassCurves;
-use oomph_diagnose::results::plan::{PlanResult, PlannedOption, PlannedVary};
+use oomph_diagnose::results::plan::PlanResult;
 use oomph_trace::Bytes;
 use oomph_trace::cards::{Card, UnknownCard, card_named};
+use oomph_trace::phantom::MOST_CARDS;
 
 use super::cards::{Group, exact_groups, table_groups, with_memory};
-use super::options::{self, CHANGES, Change};
+use super::changes::{Runs, joined};
+use super::options::{Outcome, Together};
+use super::progress::Progress;
+use super::ranks::{self, MESSAGES, MESSAGES_BESIDE, Ranks};
 use super::subject::{Subject, SubjectError};
 use super::trial::{Prints, Stage, Trial};
 use super::{answer, vary};
 use crate::folder::RunFolder;
-use crate::job::Job;
+use crate::job::{Job, WorldRequest};
 
 /// How long one run may take where nothing else is said, in seconds.
 pub const LONGEST: u64 = 300;
+/// Said of a largest value: a search cannot know it of those that it did not run.
+const UNEVEN: &str = "of the values above the largest only the next is known not to fit: what the cache leaves unused does not \
+                      grow evenly, so one some percent larger may fit";
 /// Columns of the picture.
 const COLUMNS: usize = 600;
 
@@ -36,6 +43,8 @@ pub struct Request {
     pub changes: Changes,
     /// A flag of the script whose largest fitting value is searched.
     pub vary: Option<String>,
+    /// The world that the script is a rank of.
+    pub world: World,
     /// Where what the script prints goes.
     pub prints: Prints,
 }
@@ -49,6 +58,17 @@ pub enum Cards {
     Named(Vec<String>),
     /// One of which only its memory and perhaps its compute capability are known.
     Memory(Bytes, Option<(u8, u8)>),
+}
+
+/// The world of a distributed job, as far as it is told.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// How many ranks a node has; `None`: what the script's own launcher says.
+    pub per_node: Option<u32>,
+    /// How many nodes there are; `None`: one.
+    pub nodes: Option<u32>,
+    /// The ranks to run; none: those that may differ.
+    pub ranks: Vec<u32>,
 }
 
 /// Whether changes are tried that would make it fit.
@@ -71,6 +91,17 @@ pub enum RequestError {
     /// The script cannot be tried.
     #[error(transparent)]
     Subject(#[from] SubjectError),
+    /// A node without ranks, or with more than programs can see cards.
+    #[error("a node has 1 to {MOST_CARDS} ranks, and a world at least 1 node")]
+    World,
+    /// No such rank.
+    #[error("there is no rank {rank}: the world has {size}, from 0 on")]
+    Rank {
+        /// As asked for.
+        rank: u32,
+        /// How many there are.
+        size: u32,
+    },
 }
 
 /// The answers.
@@ -86,7 +117,8 @@ pub struct Plan {
 
 /// Answers. `say` is told, in a line, what is being tried.
 pub fn plan(request: &Request, say: &(dyn Fn(&str) + Sync)) -> Result<Plan> {
-    let planner = Planner::new(request, say)?;
+    let progress = Progress::new(say);
+    let planner = Planner::new(request, &progress)?;
     let is_table = matches!(request.cards, Cards::All);
     let groups = match &request.cards {
         Cards::All => table_groups(),
@@ -96,18 +128,17 @@ pub fn plan(request: &Request, say: &(dyn Fn(&str) + Sync)) -> Result<Plan> {
         }
         Cards::Memory(total, capability) => exact_groups(&[with_memory(*total, *capability)]),
     };
-    let trials = planner.run_groups(&groups)?;
+    let runs = planner.run_groups(&groups)?;
     let mut results: Vec<PlanResult> = Vec::new();
-    for (group, trial) in groups.iter().zip(&trials) {
+    for (group, ranks) in groups.iter().zip(&runs) {
+        let (rank, trial) = ranks.worst();
+        let worst = planner.of_rank(rank);
         for card in &group.cards {
             let mut result =
                 answer::of(&planner.job.program.stem, trial, card, &group.seen_on, request.limit);
-            if !is_table {
-                planner.add_options(&mut result, group, trial, card)?;
-            }
-            if let Some(flag) = &request.vary {
-                result.vary = Some(planner.vary(flag, group, trial, card)?);
-            }
+            result.world = ranks.world();
+            result.caveats.extend(ranks.caveats());
+            worst.add_changes(&mut result, group, trial, card, is_table)?;
             results.push(result);
         }
     }
@@ -121,111 +152,172 @@ pub fn plan(request: &Request, say: &(dyn Fn(&str) + Sync)) -> Result<Plan> {
         }
         Cards::Memory(..) => {}
     }
-    let curves = trials.first().and_then(|trial| answer::curves(trial, COLUMNS));
+    let curves = runs.first().and_then(|ranks| answer::curves(ranks.worst().1, COLUMNS));
     Ok(Plan { results, curves, is_table })
 }
 
 /// What all runs of a plan share.
+#[derive(Clone)]
 struct Planner<'a> {
     request: &'a Request,
-    say: &'a (dyn Fn(&str) + Sync),
+    progress: &'a Progress<'a>,
     job: Job,
     folder: RunFolder,
     stage: Stage,
 }
 
 impl Planner<'_> {
-    fn new<'a>(request: &'a Request, say: &'a (dyn Fn(&str) + Sync)) -> Result<Planner<'a>> {
-        let job = request.subject.job().map_err(RequestError::from)?;
+    fn new<'a>(request: &'a Request, progress: &'a Progress<'a>) -> Result<Planner<'a>> {
+        let mut job = request.subject.job().map_err(RequestError::from)?;
+        if let Some(plan) = &mut job.plan {
+            plan.world = Some(first_rank(&request.world)?);
+        }
         let (folder, stage) = request.subject.set_up(&job, "the plan's")?;
-        Ok(Planner { request, say, job, folder, stage })
+        Ok(Planner { request, progress, job, folder, stage })
     }
 
     /// One run for each group, on all cores. The first one's recording is the plan's, and what it prints is shown.
-    fn run_groups(&self, groups: &[Group]) -> Result<Vec<Trial>> {
+    fn run_groups(&self, groups: &[Group]) -> Result<Vec<Ranks>> {
         let Some((first, others)) = groups.split_first() else { return Ok(Vec::new()) };
-        let trials = thread::scope(|scope| {
-            let runs = others
-                .iter()
-                .map(|group| scope.spawn(move || self.once(&self.job, &group.seen_on.short, &group.seen_on)));
+        // Here the script speaks for itself.
+        self.progress.expect(groups.len());
+        groups.iter().for_each(|_| _ = self.progress.begin_silently());
+        let runs = thread::scope(|scope| {
+            let runs = others.iter().map(|group| {
+                scope.spawn(move || {
+                    let card = &group.seen_on;
+                    self.ranks(self.once(&self.job, &card.short, card)?, &format!("{}-", card.short), card)
+                })
+            });
             let runs: Vec<_> = runs.collect();
-            let first = self.stage.run(&self.job, &self.folder, &first.seen_on, self.request.prints);
-            std::iter::once(first).chain(runs.into_iter().map(joined)).collect::<io::Result<Vec<Trial>>>()
+            let first = self
+                .stage
+                .run(&self.job, &self.folder, &first.seen_on, self.request.prints)
+                .and_then(|trial| self.ranks(trial, "", &first.seen_on));
+            std::iter::once(first).chain(runs.into_iter().map(joined)).collect::<io::Result<Vec<Ranks>>>()
         });
-        trials
-            .with_context(|| format!("{}: cannot be started", Path::new(&self.job.program.called).display()))
+        runs.with_context(|| format!("{}: cannot be started", Path::new(&self.job.program.called).display()))
     }
 
-    /// A run beside the main one, in a folder within its own.
-    fn once(&self, job: &Job, name: &str, card: &Card) -> io::Result<Trial> {
-        let folder = self.folder.within(name, job)?;
-        self.stage.run(job, &folder, card, Prints::ToFile)
-    }
-
-    /// The changes, where it does not fit or they are asked for.
-    fn add_options(&self, result: &mut PlanResult, group: &Group, base: &Trial, card: &Card) -> Result<()> {
-        let wanted = match self.request.changes {
-            Changes::Always => true,
-            Changes::IfNeeded => result.fits == Some(false),
-            Changes::Never => false,
+    /// The first rank's run with those of the ranks that may differ from it, in folders whose names begin so.
+    fn ranks(&self, trial: Trial, prefix: &str, card: &Card) -> io::Result<Ranks> {
+        let asked_first = self.job.plan.and_then(|plan| plan.world).map_or(0, |world| world.rank);
+        let first = trial.notes.world.as_ref().map_or(asked_first, |note| note.rank);
+        let asked = self.request.world.ranks.get(1..).unwrap_or_default();
+        let has_messages = self.folder.path.join(MESSAGES).is_dir();
+        let wanted = match &trial.notes.world {
+            Some(note) if trial.failure.is_none() && self.request.world.ranks.is_empty() => {
+                ranks::others(note, has_messages)
+            }
+            _ => asked.to_vec(),
         };
-        if !wanted || result.peaks.is_none() || base.failure.is_some() {
-            return Ok(());
-        }
-        let allowed = answer::allowed(card, self.request.limit);
-        let mut found: Vec<PlannedOption> = options::setting(base, allowed).into_iter().collect();
-        // Two at a time: each run keeps about one core busy.
-        for pair in CHANGES.chunks(2) {
-            let names: Vec<&str> = pair.iter().map(|change| change.name).collect();
-            (self.say)(&format!("planning with {}", names.join(" and ")));
-            let outcomes: io::Result<Vec<Option<PlannedOption>>> = thread::scope(|scope| {
-                let runs = pair.iter().map(|change| {
-                    scope.spawn(move || Ok(change.outcome(&self.changed(*change, group)?, base, allowed)))
+        let wanted: Vec<u32> = wanted.into_iter().filter(|rank| !trial.ranks.contains_key(rank)).collect();
+        self.progress.expect(wanted.len());
+        let mut found = Vec::new();
+        // Two at a time: each run keeps about one core busy. Where they leave messages, one after the other.
+        for some in wanted.chunks(if has_messages { 1 } else { 2 }) {
+            some.iter().for_each(|rank| self.progress.begin(&format!("rank {rank}")));
+            let trials: io::Result<Vec<Trial>> = thread::scope(|scope| {
+                let runs = some.iter().map(|rank| {
+                    let name = format!("{prefix}rank{rank}");
+                    scope.spawn(move || self.once(&self.of_rank(*rank).job, &name, card))
                 });
                 let runs: Vec<_> = runs.collect();
                 runs.into_iter().map(joined).collect()
             });
-            found.extend(outcomes?.into_iter().flatten());
+            found.extend(some.iter().copied().zip(trials?));
         }
-        options::sort(&mut found);
-        result.options = found;
-        Ok(())
+        Ok(Ranks::of((first, trial), found))
     }
 
-    /// A run with one change.
-    fn changed(&self, change: Change, group: &Group) -> io::Result<Trial> {
-        let job = Job { measures: Some(change.measures), ..self.job.clone() };
-        self.once(&job, change.key, &group.seen_on)
+    /// The same planner for another rank.
+    fn of_rank(&self, rank: u32) -> Self {
+        let mut other = self.clone();
+        if let Some(world) = other.job.plan.as_mut().and_then(|plan| plan.world.as_mut()) {
+            world.rank = rank;
+        }
+        other
     }
 
-    /// The largest value of the script's flag that fits a card.
-    fn vary(&self, flag: &str, group: &Group, base: &Trial, card: &Card) -> Result<PlannedVary> {
-        let asked = vary::value_of(&self.job.program.args, flag);
-        let allowed = answer::allowed(card, self.request.limit);
-        vary::largest(flag, asked, allowed, |value| {
-            (self.say)(&format!("planning {flag} {value} on the {}", card.short));
-            let fresh;
-            let trial = if asked == Some(value) {
-                base
-            } else {
-                let mut job = self.job.clone();
+    /// A run beside the main one, in a folder within its own.
+    fn once(&self, job: &Job, name: &str, card: &Card) -> io::Result<Trial> {
+        let mut job = job.clone();
+        if let Some(world) = job.plan.as_mut().and_then(|plan| plan.world.as_mut()) {
+            world.messages = MESSAGES_BESIDE;
+        }
+        let folder = self.folder.within(name, &job)?;
+        self.stage.run(&job, &folder, card, Prints::ToFile)
+    }
+
+    /// The changes, where it does not fit or they are asked for, and the search over a flag.
+    fn add_changes(
+        &self,
+        result: &mut PlanResult,
+        group: &Group,
+        base: &Trial,
+        card: &Card,
+        is_table: bool,
+    ) -> Result<()> {
+        let flag = self.request.vary.as_deref();
+        let run = |together: &Together, value: Option<u64>| {
+            let mut job = Job { measures: together.measures(), ..self.job.clone() };
+            let mut name = together.key();
+            let mut what = together.name();
+            if let Some((flag, value)) = flag.zip(value) {
                 job.program.args = vary::with_value(&job.program.args, flag, value);
-                let name = format!("{}-{value}", flag.trim_start_matches('-'));
-                fresh = self.once(&job, &name, &group.seen_on)?;
-                &fresh
-            };
-            if let Some((class, text)) = &trial.failure {
-                let first = text.lines().next().unwrap_or_default();
-                anyhow::bail!("the script failed with {flag} {value}: {class}: {first}");
+                let beside = if name.is_empty() { "" } else { "-" };
+                name = format!("{name}{beside}{}-{value}", flag.trim_start_matches('-'));
+                let with = if what.is_empty() { String::new() } else { format!(" with {what}") };
+                what = format!("{flag} {value}{with}");
             }
-            let needs = trial.peaks.map(|peaks| peaks.reserved).unwrap_or_default();
-            let (fits, _) = answer::completes(trial, allowed)
-                .with_context(|| format!("the script used no GPU with {flag} {value}"))?;
-            Ok(vary::Need { fits, needs })
-        })
+            self.progress.begin(&what);
+            self.once(&job, &name, &group.seen_on)
+        };
+        let allowed = answer::allowed(card, self.request.limit, base.beside());
+        let runs = Runs { base, allowed, run: &run, progress: self.progress };
+        let is_needed = result.fits == Some(false);
+        let wanted = match self.request.changes {
+            Changes::Always => true,
+            Changes::IfNeeded => is_needed,
+            Changes::Never => false,
+        };
+        let can_change = wanted && !is_table && result.peaks.is_some() && base.failure.is_none();
+        let outcomes =
+            if can_change { runs.outcomes(group.seen_on.capability, is_needed)? } else { Vec::new() };
+        result.options = outcomes.iter().map(|outcome| outcome.option(allowed)).collect();
+        if can_change && is_needed && !outcomes.iter().any(Outcome::fits) {
+            let as_it_is = Outcome::of(&Together::default(), base, allowed);
+            result.least = outcomes.first().or(as_it_is.as_ref()).and_then(|outcome| outcome.least(None));
+        }
+        let Some(flag) = flag else { return Ok(()) };
+        let alone = outcomes.iter().find(|outcome| outcome.together.changes.is_empty());
+        let asked = vary::value_of(&self.job.program.args, flag);
+        let varied = runs.vary(flag, asked, alone.and_then(|outcome| outcome.together.setting.as_ref()))?;
+        let (largest, least) = runs.largest(&outcomes, &varied)?;
+        for (option, largest) in result.options.iter_mut().zip(&largest) {
+            option.largest = *largest;
+        }
+        // With a smaller value something fits, or the least is at the smallest.
+        result.least = result.least.take().and(least);
+        if varied.found.largest.is_some() {
+            result.caveats.push(UNEVEN.to_owned());
+        }
+        result.vary = Some(varied.found);
+        Ok(())
     }
 }
 
-fn joined<T>(run: thread::ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
-    run.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+/// The rank that is run first.
+fn first_rank(world: &World) -> Result<WorldRequest, RequestError> {
+    let nodes = world.nodes.unwrap_or(1);
+    if nodes == 0 || world.per_node.is_some_and(|per_node| !(1..=MOST_CARDS).contains(&per_node)) {
+        return Err(RequestError::World);
+    }
+    if let Some(size) = world.per_node.map(|per_node| per_node.saturating_mul(nodes))
+        && let Some(rank) = world.ranks.iter().copied().find(|rank| *rank >= size)
+    {
+        return Err(RequestError::Rank { rank, size });
+    }
+    let rank = world.ranks.first().copied().unwrap_or(0);
+    Ok(WorldRequest { rank, per_node: world.per_node, nodes, messages: MESSAGES })
 }

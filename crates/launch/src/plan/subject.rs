@@ -70,7 +70,7 @@ impl Subject {
             ring: RING,
             resume: None,
             phantom: None,
-            plan: Some(PlanRequest { steps: self.steps, to_the_end: false }),
+            plan: Some(PlanRequest { steps: self.steps, ..PlanRequest::default() }),
             measures: None,
             program,
         })

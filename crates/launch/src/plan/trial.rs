@@ -1,22 +1,27 @@
 //! One run of the script on the phantom GPU, and what it left.
 
+use std::collections::BTreeMap;
+use std::env;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use oomph_diagnose::results::plan::PlannedPeaks;
 use oomph_engine::recording::{Known, Recording};
-use oomph_machine::explain;
 use oomph_machine::run_folder::Notes;
+use oomph_machine::{cores, explain};
+use oomph_trace::Bytes;
 use oomph_trace::cards::Card;
 use oomph_trace::sidecar::{MarkKind, MeasureNotes, PlanNotes, Stop};
 use rustix::process::Pid;
 
-use super::{cards, phantom};
+use super::cards::{self, COMMUNICATOR, CONTEXT, FIRST_COMMUNICATOR};
+use super::phantom;
 use crate::dump::dump;
 use crate::folder::RunFolder;
 use crate::job::Job;
@@ -28,6 +33,10 @@ const LOOK: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_secs(10);
 /// The most that is kept of what a script prints.
 const LONGEST_OUTPUT: u64 = 16 << 20;
+
+/// Set for runs on the phantom, unless the user has set them: invented losses are sent to nobody, and a hub that does not
+/// answer is not waited for. Where there is a network, the hub answers a question about a file in much less than a second.
+const QUIET: [(&str, &str); 2] = [("WANDB_MODE", "disabled"), ("HF_HUB_ETAG_TIMEOUT", "5")];
 
 /// Where what the script prints goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +62,39 @@ pub struct Trial {
     pub notes: PlanNotes,
     /// What it noted of measures.
     pub measures: MeasureNotes,
+    /// The peaks of every rank that was among its processes, by its number.
+    pub ranks: BTreeMap<u32, PlannedPeaks>,
     /// Why the script failed, if it did: the exception's class and text.
     pub failure: Option<(String, String)>,
+    /// [`Trial::held_between`], once it was asked for.
+    pub(super) held_between: OnceLock<Option<(Bytes, Bytes)>>,
 }
 
 impl Trial {
+    /// The least and the most that it may hold at its peak, by where the driver puts segments.
+    pub fn held_between(&self) -> Option<(Bytes, Bytes)> {
+        let recording = self.recording.as_ref().filter(|recording| recording.is_exact());
+        *self.held_between.get_or_init(|| recording.map(cores::held_between))
+    }
+
+    /// What the process holds of the card beside PyTorch's memory.
+    pub fn beside(&self) -> Bytes {
+        CONTEXT + self.nccl() + self.late()
+    }
+
+    /// What NCCL's communicators hold of that.
+    pub fn nccl(&self) -> Bytes {
+        match self.notes.world.as_ref().map_or(0, |world| world.communicators) {
+            0 => Bytes::ZERO,
+            count => FIRST_COMMUNICATOR + Bytes(COMMUNICATOR.0 * u64::from(count - 1)),
+        }
+    }
+
+    /// What NCCL may keep of PyTorch's memory for longer than was seen.
+    pub fn late(&self) -> Bytes {
+        Bytes(self.notes.world.as_ref().map_or(0, |world| world.late))
+    }
+
     /// Whether the process did all that it was asked to do.
     pub fn is_changed(&self) -> bool {
         !self.measures.remarks.iter().any(|remark| remark.starts_with("not changed"))
@@ -77,7 +114,9 @@ impl Stage {
     /// Runs the script once.
     pub fn run(&self, job: &Job, folder: &RunFolder, card: &Card, prints: Prints) -> io::Result<Trial> {
         let mut command = command::of(job, Some(folder), &settings::in_force());
-        command.envs(phantom::variables(&self.library, &cards::endless_phantom(card)));
+        let devices = job.plan.and_then(|plan| plan.world?.per_node).unwrap_or(1);
+        command.envs(phantom::variables(&self.library, &cards::endless_phantom(card, devices)));
+        command.envs(QUIET.iter().filter(|(name, _)| env::var_os(name).is_none()).copied());
         self.run_command(command, folder, prints)
     }
 
@@ -143,7 +182,7 @@ fn bound(path: &Path) {
 /// What lies in the folder. Of several processes, the one that held most.
 fn read(folder: &RunFolder, code: Option<i32>, longest: Duration) -> Trial {
     let all = Notes::of_run(&folder.path);
-    let peak = |notes: &Notes| notes.sidecar.devices.first().and_then(|card| card.stats.peak_reserved);
+    let peak = |notes: &Notes| peaks(notes).map(|peaks| peaks.reserved);
     let has_gradients =
         |notes: &Notes| notes.sidecar.measures.as_ref().map(|noted| !noted.gradients.is_empty());
     let mut trial = all.iter().max_by_key(|notes| (peak(notes), has_gradients(notes))).map_or_else(
@@ -158,7 +197,8 @@ fn read(folder: &RunFolder, code: Option<i32>, longest: Duration) -> Trial {
                 stopped: notes.stopped.as_ref().and_then(|stop| stop.why),
                 notes,
                 measures: main.sidecar.measures.clone().unwrap_or_default(),
-                failure: None,
+                ranks: all.iter().filter_map(|notes| Some((rank(notes)?, peaks(notes)?))).collect(),
+                ..Trial::default()
             }
         },
     );
@@ -180,13 +220,20 @@ fn read(folder: &RunFolder, code: Option<i32>, longest: Duration) -> Trial {
     trial
 }
 
+fn rank(notes: &Notes) -> Option<u32> {
+    Some(notes.sidecar.plan.as_ref()?.world.as_ref()?.rank)
+}
+
 fn peaks(notes: &Notes) -> Option<PlannedPeaks> {
-    let stats = &notes.sidecar.devices.first()?.stats;
-    Some(PlannedPeaks {
-        requested: stats.peak_requested?,
-        allocated: stats.peak_allocated?,
-        reserved: stats.peak_reserved?,
-    })
+    let found = notes.sidecar.devices.iter().filter_map(|card| {
+        Some(PlannedPeaks {
+            requested: card.stats.peak_requested?,
+            allocated: card.stats.peak_allocated?,
+            reserved: card.stats.peak_reserved?,
+        })
+    });
+    // A rank sees several cards and uses one; of equals the first.
+    found.rev().max_by_key(|peaks| peaks.reserved)
 }
 
 fn recording(path: &Path) -> Option<Recording> {

@@ -35,7 +35,7 @@ pub(super) struct Copies {
 impl Copies {
     pub(super) fn of(subject: &Subject, script: &Path, limit: Option<Bytes>) -> Result<Copies> {
         let mut job = subject.job()?;
-        job.plan = Some(PlanRequest { steps: None, to_the_end: true });
+        job.plan = Some(PlanRequest { to_the_end: true, ..PlanRequest::default() });
         job.limit = limit;
         let (folder, stage) = subject.set_up(&job, "the proof's")?;
         let script = script.canonicalize().with_context(|| format!("cannot read {}", script.display()))?;

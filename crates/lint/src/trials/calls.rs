@@ -6,6 +6,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::edits::{Edit, before, with_keyword, without_method, wrapped};
 use super::spot::{NO_CHANGE, Spot};
+use crate::names::{mentions_place, root};
 use crate::patterns::callee;
 
 type Edits = Result<Vec<Edit>, &'static str>;
@@ -74,15 +75,12 @@ pub(super) fn not_moved(spot: &Spot<'_>) -> Edits {
 /// `state` in `out, state = model(x, state)`, without its graph.
 pub(super) fn state_detached(spot: &Spot<'_>) -> Edits {
     let Some(Stmt::Assign(StmtAssign { targets, .. })) = spot.stmts.last() else { return Err(NO_CHANGE) };
-    let names = |expr: &Expr, wanted: &Expr| {
-        crate::names::mentions(expr, &|each| crate::names::same_place(each, wanted))
-    };
     let call = spot
         .expr()
         .and_then(Expr::as_call_expr)
         .or_else(|| spot.exprs.iter().rev().find_map(|expr| expr.as_call_expr()));
     let arguments = call.map_or(&[][..], |call| &call.arguments.args);
-    let states = arguments.iter().filter(|each| targets.iter().any(|target| names(target, each)));
+    let states = arguments.iter().filter(|each| targets.iter().any(|target| mentions_place(target, each)));
     let edits: Vec<Edit> = states.flat_map(|state| wrapped(state, "detached")).collect();
     if edits.is_empty() { Err(NO_CHANGE) } else { Ok(edits) }
 }
@@ -136,7 +134,7 @@ pub(super) fn looked_up(spot: &Spot<'_>) -> Edits {
     if let Some(rows) = one_hot(&product.left).and_then(|call| call.arguments.args.first()) {
         return Ok(vec![looked(spot.text(rows))]);
     }
-    let name = crate::names::root(&product.left).ok_or(NO_CHANGE)?;
+    let name = root(&product.left).ok_or(NO_CHANGE)?;
     let mut assigned = assignments(spot, name).into_iter().filter_map(|assign| {
         let call = assign.value.as_call_expr().filter(|call| callee(call) == "one_hot")?;
         Some((call.range(), spot.text(call.arguments.args.first()?).to_owned()))

@@ -21,6 +21,14 @@ pub fn run_in(folder: &Path) -> Option<PathBuf> {
     [folder.to_owned(), folder.join(LAST)].into_iter().find(|path| is_run(path))
 }
 
+/// What a path holds: a file, or what the processes of a run left in the folder that it is.
+pub fn contents(path: &Path) -> Result<Vec<(PathBuf, Content)>> {
+    match run_in(path).filter(|_| path.is_dir()) {
+        Some(run) => processes(&run),
+        None => Ok(vec![(path.to_owned(), file::read(path)?)]),
+    }
+}
+
 /// What the processes of a run left, each as what can be explained: its recording, or else the words it died with, if
 /// they say that memory ran out. Launchers and workers, which used no GPU and died of nothing, are passed over, unless
 /// there are no others.

@@ -19,7 +19,7 @@ mod pulse;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use contents::{last_run, only_recording, processes, run_in};
+pub use contents::{contents, last_run, only_recording, processes, run_in};
 pub use notes::{Notes, sidecar_of};
 pub use progress::Progress;
 pub use pulse::pulse_beside;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use oomph_engine::recording::{Known, Recording};
+use oomph_engine::recording::{Draft, Known};
+use oomph_report::view::Listed;
 use oomph_trace::Snapshot;
 
 use crate::file::{self, Content};
@@ -26,9 +27,16 @@ pub struct Input {
 }
 
 impl Input {
+    /// As it stands in the page's list.
+    pub(super) fn listed(&self) -> Listed {
+        let snapshot = Arc::clone(&self.snapshot);
+        let device = snapshot.traces[self.place].device;
+        Listed { name: self.name.clone(), snapshot, device }
+    }
+
     /// Reads the program out of it.
-    pub fn recording(&self) -> Recording {
-        Recording::understand(Arc::clone(&self.snapshot), self.place, self.known)
+    pub fn draft(&self) -> Draft {
+        Draft::read(Arc::clone(&self.snapshot), self.place, self.known)
     }
 }
 
@@ -49,10 +57,10 @@ pub fn inputs(paths: &[PathBuf], known: Known) -> Result<Vec<Input>> {
 
 fn contents(path: &Path) -> Result<Vec<(PathBuf, Content)>> {
     if !path.is_dir() {
-        return Ok(vec![(path.to_owned(), file::read(path)?)]);
+        return run_folder::contents(path);
     }
-    if let Some(run) = run_folder::run_in(path) {
-        let left = run_folder::processes(&run)?.into_iter();
+    if run_folder::run_in(path).is_some() {
+        let left = run_folder::contents(path)?.into_iter();
         let recorded: Vec<_> = left.filter(|(_, content)| has_memory(content)).collect();
         if recorded.is_empty() {
             bail!(

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::TcpListener;
+use std::sync::OnceLock;
 
 use oomph_report::view;
 
@@ -39,10 +40,11 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Answers the page for as long as the program runs.
-pub fn serve(listener: &TcpListener, token: &Token, session: &Session) -> ! {
+/// Answers the page for as long as the program runs. What it asks of recordings waits until they are read.
+pub fn serve(listener: &TcpListener, token: &Token, session: &OnceLock<Session>) -> ! {
     let page = Page { html: view::served(), policy: view::served_policy() };
-    connections::forever(listener, |head| answer(head, token, &page, &|key, only| session.answer(key, only)))
+    let ask = |key: &str, only: &str| session.wait().answer(key, only);
+    connections::forever(listener, |head| answer(head, token, &page, &ask))
 }
 
 struct Page {

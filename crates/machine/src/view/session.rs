@@ -3,17 +3,23 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
+use oomph_diagnose::results::diff::DiffResult;
 use oomph_diagnose::results::explain::{DeviceResult, Explained};
 use oomph_diagnose::results::replay::ReplayResult;
 use oomph_report::view::{self, Key, Listed};
 use oomph_trace::Bytes;
 use oomph_view::picture::{Filter, Picture, Subject};
-use oomph_view::without;
+use oomph_view::{lives, without};
 
 use super::input::Input;
 use crate::{cores, source};
 
+/// How many events are so many, and how long a browser then has for its first picture.
+const LONG: usize = 1_000_000;
+const DRAWN: Duration = Duration::from_millis(1500);
 /// Replays on demand that are kept for each recording.
 const REPLAYS: usize = 3;
 /// Pictures with a filter that are kept for each recording.
@@ -29,8 +35,7 @@ pub struct Session {
 #[derive(Debug)]
 struct Shown {
     input: Input,
-    subject: OnceLock<Arc<Subject>>,
-    recorded: OnceLock<Arc<Picture>>,
+    recorded: OnceLock<(Arc<Subject>, Arc<Picture>)>,
     verdict: OnceLock<Arc<Vec<u8>>>,
     replays: Mutex<VecDeque<Replay>>,
     filtered: Mutex<VecDeque<(usize, Filter, Arc<Picture>)>>,
@@ -52,7 +57,6 @@ impl Session {
     pub fn new(inputs: Vec<Input>) -> Session {
         let shown = inputs.into_iter().map(|input| Shown {
             input,
-            subject: OnceLock::new(),
             recorded: OnceLock::new(),
             verdict: OnceLock::new(),
             replays: Mutex::default(),
@@ -61,10 +65,14 @@ impl Session {
         Session { shown: shown.collect() }
     }
 
-    /// Makes what the page asks for first: the picture of the first recording, then its verdict.
+    /// Makes what the page asks for first: the picture of the first recording, then its verdict. That takes all cores where
+    /// a recording is long; a browser that is there draws the picture before, and then asks.
     pub fn warm_up(&self) {
         if let Some(first) = self.shown.first() {
             first.recorded();
+            if first.subject().events() > LONG {
+                thread::sleep(DRAWN);
+            }
             first.verdict();
         }
     }
@@ -85,9 +93,11 @@ impl Session {
         match words.as_slice() {
             ["list"] => Some(self.list()),
             ["compare", first, second] => {
-                let of = |word: &str| self.recorded(word.parse().ok()?);
+                let of = |word: &str| self.shown.get(word.parse::<usize>().ok()?);
                 let (first, second) = (of(first)?, of(second)?);
-                Some(view::compared((&first.0, &first.1), (&second.0, &second.1)))
+                let side = |shown: &Shown| (Arc::clone(&shown.subject().recording), shown.input.name.clone());
+                let (a, b) = (side(first), side(second));
+                Some(view::compared(&DiffResult::of((&a.0, &a.1), (&b.0, &b.1), &source::line)))
             }
             [place, rest @ ..] => self.shown.get(place.parse::<usize>().ok()?)?.answer(rest, only),
             [] => None,
@@ -95,20 +105,31 @@ impl Session {
     }
 
     fn list(&self) -> Vec<u8> {
-        let listed = |shown: &Shown| Listed { name: shown.input.name.clone(), subject: shown.subject() };
-        view::list(&self.shown.iter().map(listed).collect::<Vec<Listed>>())
+        view::list(&self.shown.iter().map(|shown| shown.input.listed()).collect::<Vec<Listed>>())
     }
 }
 
 impl Shown {
+    fn made(&self) -> &(Arc<Subject>, Arc<Picture>) {
+        self.recorded.get_or_init(|| {
+            let draft = self.input.draft();
+            let likely = draft.likely();
+            let (subject, lives) =
+                cores::both(|| Subject::of(Arc::new(draft.check())), || lives::likely(&likely));
+            // A recording that turned out to be another one than was likely is replayed once more.
+            let lives =
+                if likely.is(&subject.recording) { lives } else { lives::recorded(&subject.recording) };
+            let picture = Picture::recorded(&subject, lives);
+            (Arc::new(subject), Arc::new(picture))
+        })
+    }
+
     fn subject(&self) -> Arc<Subject> {
-        let make = || Arc::new(Subject::of(Arc::new(self.input.recording())));
-        Arc::clone(self.subject.get_or_init(make))
+        Arc::clone(&self.made().0)
     }
 
     fn recorded(&self) -> Arc<Picture> {
-        let make = || Arc::new(Picture::recorded(&self.subject()));
-        Arc::clone(self.recorded.get_or_init(make))
+        Arc::clone(&self.made().1)
     }
 
     fn verdict(&self) -> Arc<Vec<u8>> {

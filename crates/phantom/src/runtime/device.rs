@@ -1,5 +1,6 @@
 //! The card: how many there are, which is current, what it is.
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 
 use crate::answer::{answer, offer, put};
@@ -8,11 +9,25 @@ use crate::code::{self, Code, INVALID_VALUE, SUCCESS};
 use crate::properties::{Cuda, describe};
 use crate::real::{version, write_text};
 
-answer! {
-    /// There is one card.
-    fn cudaGetDeviceCount(count: *mut c_int) { *count = 1; }
+thread_local! {
+    /// The card that this thread uses.
+    static CURRENT: Cell<c_int> = const { Cell::new(0) };
+}
 
-    fn cudaGetDevice(device: *mut c_int) { *device = 0; }
+/// Whether there is a card of this number.
+fn is_there(device: c_int) -> bool {
+    u32::try_from(device).is_ok_and(|device| device < card().devices)
+}
+
+/// The number of the card that this thread uses.
+pub(crate) fn current() -> c_int {
+    CURRENT.get()
+}
+
+answer! {
+    fn cudaGetDeviceCount(count: *mut c_int) { *count = card().devices.cast_signed(); }
+
+    fn cudaGetDevice(device: *mut c_int) { *device = CURRENT.get(); }
 
     fn cudaRuntimeGetVersion(at: *mut c_int) { *at = version(); }
 
@@ -21,23 +36,27 @@ answer! {
 
     /// One attribute; those that nobody asks for are zero.
     fn cudaDeviceGetAttribute(at: *mut c_int, attribute: c_int, device: c_int) {
-        *at = if device == 0 { crate::driver::attribute(attribute) } else { return code::fail(code::INVALID_DEVICE) };
+        *at = if is_there(device) { crate::driver::attribute(attribute) } else { return code::fail(code::INVALID_DEVICE) };
     }
 
     /// There is no other card.
     fn cudaDeviceCanAccessPeer(at: *mut c_int, _: c_int, _: c_int) { *at = 0; }
 }
 
-/// There is one card to choose.
+/// Chooses a card. All are alike, and a process of a distributed job uses one: their memory is counted as one's.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaSetDevice(device: c_int) -> Code {
-    if device == 0 { SUCCESS } else { code::fail(code::INVALID_DEVICE) }
+    if !is_there(device) {
+        return code::fail(code::INVALID_DEVICE);
+    }
+    CURRENT.set(device);
+    SUCCESS
 }
 
 /// The card's description.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaGetDeviceProperties(at: *mut u8, device: c_int) -> Code {
-    if at.is_null() || device != 0 {
+    if at.is_null() || !is_there(device) {
         return code::fail(INVALID_VALUE);
     }
     let bytes = describe(card(), if version() >= 13_000 { Cuda::Thirteen } else { Cuda::Twelve });

@@ -24,18 +24,6 @@ answer! {
     /// All streams have one priority.
     fn cudaStreamGetPriority(_: Handle, at: *mut c_int) { *at = 0; }
 
-    /// No stream is capturing.
-    fn cudaStreamIsCapturing(_: Handle, at: *mut c_int) { *at = 0; }
-
-    /// No stream is capturing; the other answers about a capture are left alone.
-    fn cudaStreamGetCaptureInfo(_: Handle, at: *mut c_int) { *at = 0; }
-
-    /// The same under the name that CUDA 12 gave it.
-    fn cudaStreamGetCaptureInfo_v2(_: Handle, at: *mut c_int) { *at = 0; }
-
-    /// The same under the name that CUDA 12.3 gave it.
-    fn cudaStreamGetCaptureInfo_v3(_: Handle, at: *mut c_int) { *at = 0; }
-
     /// What an ordinary kernel would get.
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(at: *mut c_int) { *at = 2; }
 

@@ -2,10 +2,11 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
+use super::device::current;
 use crate::answer::{answer, put};
 use crate::code::{self, Code, INVALID_VALUE, OUT_OF_MEMORY, SUCCESS};
 use crate::store::Handle;
-use crate::{copy, memory, pinned};
+use crate::{copy, managed, memory, pinned};
 
 /// Memory of the card.
 #[unsafe(no_mangle)]
@@ -20,7 +21,8 @@ pub(crate) unsafe extern "C" fn cudaMalloc(at: *mut Handle, size: usize) -> Code
 /// Gives it back.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaFree(address: Handle) -> Code {
-    if address.is_null() || memory::give(address as u64) { SUCCESS } else { code::fail(INVALID_VALUE) }
+    let is_known = address.is_null() || memory::give(address as u64) || managed::give(address);
+    if is_known { SUCCESS } else { code::fail(INVALID_VALUE) }
 }
 
 answer! {
@@ -34,6 +36,17 @@ answer! {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaHostAlloc(at: *mut Handle, size: usize, _: c_uint) -> Code {
     let address = pinned::take(size);
+    if address.is_null() {
+        return code::fail(OUT_OF_MEMORY);
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, address) }
+}
+
+/// Memory that the driver moves between the card and the host.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudaMallocManaged(at: *mut Handle, size: usize, _: c_uint) -> Code {
+    let address = managed::take(size);
     if address.is_null() {
         return code::fail(OUT_OF_MEMORY);
     }
@@ -56,7 +69,7 @@ pub(crate) unsafe extern "C" fn cudaFreeHost(address: Handle) -> Code {
     SUCCESS
 }
 
-/// What kind of memory an address is: 0 not CUDA's, 1 pinned, 2 the card's.
+/// What kind of memory an address is: 0 not CUDA's, 1 pinned, 2 the card's, 3 managed.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cudaPointerGetAttributes(at: *mut c_int, address: *const c_void) -> Code {
     if at.is_null() {
@@ -64,10 +77,17 @@ pub(crate) unsafe extern "C" fn cudaPointerGetAttributes(at: *mut c_int, address
     }
     let of_the_card = memory::is_of_the_card(address as u64);
     let is_pinned = pinned::holds(address as usize, 1);
+    let is_managed = managed::holds(address as usize);
     // SAFETY: cudaPointerAttributes is two ints and two pointers, in every version; the caller owns one.
     unsafe {
-        at.write(if of_the_card { 2 } else { c_int::from(is_pinned) });
-        at.add(1).write(0);
+        at.write(if of_the_card {
+            2
+        } else if is_managed {
+            3
+        } else {
+            c_int::from(is_pinned)
+        });
+        at.add(1).write(current());
         let pointers = at.add(2).cast::<*const c_void>();
         pointers.write_unaligned(if of_the_card || is_pinned { address } else { std::ptr::null() });
         pointers.add(1).write_unaligned(if of_the_card { std::ptr::null() } else { address });

@@ -17,16 +17,34 @@ const FAR: u64 = 3;
 /// A phase that takes up less of the chart's width has no room for its name.
 const NAMED: f64 = 0.06;
 
-/// The page: what the plan says, and the step with the peak.
-pub fn plan(result: &PlanResult, curves: Option<&ClassCurves>) -> String {
-    let report = text::plan::render(result, text::Colour::Off);
-    let (title, rest) = report.split_once('\n').unwrap_or((&report, ""));
+/// The page: what the plan says, and the step with the peak. Of several cards their table, the step as it was seen on the
+/// first of them, and what is said of each.
+pub fn plan(results: &[PlanResult], curves: Option<&ClassCurves>) -> String {
+    let report = match results {
+        [one] => text::plan::render(one, text::Colour::Off),
+        several => text::plan::cards(several, text::Colour::Off),
+    };
+    let (title, rest) = parted(&report);
+    let drawn = results.first().zip(curves.filter(|curves| !curves.points.is_empty()));
     let body = html! {
         h1 { (verdict::headline(title)) }
-        @if let Some(curves) = curves.filter(|curves| !curves.points.is_empty()) { (chart(result, curves)) }
+        @if let Some((first, curves)) = drawn { (chart(first, curves)) }
         section.card { h2 { "The plan" } pre.mono { (rest) } }
+        @if results.len() > 1 { @for result in results { (of_card(result)) } }
     };
     document("oomph plan", title, &body)
+}
+
+/// What is said of one card among several.
+fn of_card(result: &PlanResult) -> Markup {
+    let report = text::plan::render(result, text::Colour::Off);
+    let (title, rest) = parted(&report);
+    html! { details.card { summary { (title) } pre.mono { (rest) } } }
+}
+
+/// The first line of a report, and the others.
+fn parted(report: &str) -> (&str, &str) {
+    report.split_once('\n').unwrap_or((report, ""))
 }
 
 /// Areas on top of each other, one for each class, phases below them, and what PyTorch may hold as a line.
@@ -34,7 +52,7 @@ fn chart(result: &PlanResult, curves: &ClassCurves) -> Markup {
     let total = |held: &[Bytes]| held.iter().copied().sum::<Bytes>();
     let peak = curves.points.iter().map(|(event, held)| (total(held), *event)).max_by_key(|(held, _)| *held);
     let (highest, at) = peak.unwrap_or_default();
-    let room = result.card.total.saturating_sub(result.context);
+    let room = result.card.total.saturating_sub(result.beside());
     let (bytes, name) = match result.limit.filter(|limit| *limit < room) {
         Some(limit) => (limit, format!("limit {}", whole(limit))),
         None => (room, format!("limit {}: what the {} has for PyTorch", whole(room), result.card.short)),

@@ -1,7 +1,10 @@
 //! `oomph plan --json`.
 
 use oomph_diagnose::classes::ByClass;
-use oomph_diagnose::results::plan::{PlanResult, PlannedAt, PlannedOption, PlannedVary};
+use oomph_diagnose::modules::ModuleNode;
+use oomph_diagnose::results::plan::{
+    PlanResult, PlannedAt, PlannedLeast, PlannedOption, PlannedVary, PlannedWorld,
+};
 use oomph_trace::Bytes;
 use serde::Serializer;
 
@@ -26,6 +29,12 @@ document! {
         total_bytes: Bytes = card.total,
         /// What a CUDA context with its libraries takes of it.
         context_bytes: Bytes = result.context,
+        /// What NCCL takes of it, by an estimate; 0 where the job is not distributed.
+        nccl_bytes: Bytes = result.nccl,
+        /// What DDP's first buckets may hold beside the second ones until NCCL lets go of them: the peaks are without it.
+        late_bytes: Bytes = result.late,
+        /// The ranks of a distributed job.
+        world: Option<PlannedWorld> = result.world.clone(),
         /// `--limit`.
         limit: Option<Bytes> = result.limit,
         /// The peak of what was asked for, as PyTorch counts; null, like the next two, where there is no answer.
@@ -34,7 +43,11 @@ document! {
         peak_allocated: Option<Bytes> = peaks.map(|peaks| peaks.allocated),
         /// The peak of what was held from the driver.
         peak_reserved: Option<Bytes> = peaks.map(|peaks| peaks.reserved),
-        /// `peak_reserved` + `context_bytes`.
+        /// The least that it was in replays with segments put elsewhere by the driver.
+        peak_reserved_least: Option<Bytes> = result.held_between.map(|(least, _)| least),
+        /// The most.
+        peak_reserved_most: Option<Bytes> = result.held_between.map(|(_, most)| most),
+        /// `peak_reserved` + `context_bytes` + `nccl_bytes` + `late_bytes`.
         process_bytes: Option<Bytes> = result.process(),
         /// Whether it completes with the card's memory; null: cannot tell.
         fits: Option<bool> = result.fits,
@@ -47,16 +60,42 @@ document! {
         #[serde(serialize_with = "by_class")]
         #[schemars(with = "std::collections::BTreeMap<String, u64>")]
         by_class: ByClass = result.by_class.clone(),
+        /// The same by module: a tree, as a walk over it, the largest first. The rows of depth 0 add up to what is in use;
+        /// below them, what has less than a thousandth of that has no row. Empty where no module was seen.
+        by_module: Vec<Module> = result.by_module.iter().map(module).collect(),
+        /// The most of the host's memory that PyTorch pins, each request rounded up to a power of two; null where
+        /// this version of PyTorch does not tell.
+        pinned_bytes: Option<Bytes> = result.pinned,
         /// Optimizer steps that were seen.
         steps: u64 = result.steps,
         /// Changes, those that fit first.
         options: Vec<PlannedOption> = result.options.clone(),
+        /// The least it needs with what was tried; null where something makes it fit, or nothing was tried.
+        least: Option<PlannedLeast> = result.least.clone(),
         /// The search over a flag.
         vary: Option<Vary> = result.vary.as_ref().map(vary),
         /// What the answer does not know, in words.
         caveats: Vec<String> = result.caveats.clone(),
         /// Why there is no answer.
         why_not: Option<String> = result.why_not.clone(),
+    }
+
+    /// A module of the model, or several that are alike.
+    fn module(node: &ModuleNode) -> Module {
+        /// How many rows are around it.
+        depth: u32 = node.depth,
+        /// Its name in the one around it; the numbers of modules that are alike are joined: `transformer.h.0-11`.
+        name: String = node.name.clone(),
+        /// Its class; null: what no module asked for.
+        class: Option<String> = node.kind.clone(),
+        /// How many modules it stands for.
+        count: u32 = node.count,
+        /// What is in use for it and all that is in it.
+        bytes: Bytes = node.bytes(),
+        /// The same by class.
+        #[serde(serialize_with = "by_class")]
+        #[schemars(with = "std::collections::BTreeMap<String, u64>")]
+        by_class: ByClass = node.by_class.clone(),
     }
 
     /// The largest value of a flag that fits.

@@ -14,6 +14,7 @@ pub mod process;
 pub mod replay;
 pub mod rules;
 pub mod run;
+pub mod serve;
 pub mod status;
 pub mod top;
 pub mod tune;

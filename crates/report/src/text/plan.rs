@@ -2,9 +2,15 @@
 
 use std::path::Path;
 
-use oomph_diagnose::results::plan::{ALIKE, PlanResult, PlannedVary};
+use oomph_diagnose::classes::Class;
+use oomph_diagnose::modules::ModuleNode;
+use oomph_diagnose::results::plan::{
+    ALIKE, PlanResult, PlannedLargest, PlannedLeast, PlannedVary, PlannedWorld,
+};
 
-use super::report::Align::{Left, Right};
+use oomph_trace::Bytes;
+
+use super::report::Align::{Hidden, Left, Right};
 use super::report::{Colour, Report, row};
 use crate::breakdown::Breakdown;
 use crate::numbers::known;
@@ -12,18 +18,36 @@ use crate::numbers::known;
 /// That rows of the table stand for others.
 const ALIKE_IN_TABLE: &str = "the cards were seen on three of them, whose kernels are taken to be chosen alike: name one with --gpu to see it on its own";
 
+/// The modules that are named: so many at most, no deeper than this, each with at least this share of what is in use.
+const MODULES: usize = 12;
+const DEEPEST: u32 = 4;
+const WORTH_A_ROW: f64 = 0.02;
+/// A class with this share of a module's memory is most of it.
+const MOST_OF_IT: f64 = 0.8;
+/// Pinned memory is worth a line from here on.
+const PINNED: Bytes = Bytes::mib(64);
+
 /// The report on one card.
 pub fn render(result: &PlanResult, colour: Colour) -> String {
     let mut report = Report::new(&headline(result, colour), colour);
     report.say_all(result.why_not.as_ref().map(|why| ("Why", why)));
     if let Some(peaks) = result.peaks {
         report.say_all(moment(result).map(|at| ("Peak at", at)));
+        report.say_all(result.world.as_ref().and_then(alike).map(|line| ("Ranks", line)));
         report.gap();
         report.breakdown(&Breakdown::planned(result, peaks));
+        report.say_all(host(result).map(|line| ("Host", line)));
+        modules(&mut report, &result.by_module);
+        ranks(&mut report, result);
         options(&mut report, result);
         if let Some(vary) = &result.vary {
             report.gap();
+            values(&mut report, vary);
             report.say("Vary", varied(vary));
+        }
+        if let Some(least) = &result.least {
+            report.gap();
+            report.say("Least", needs_least(least, result));
         }
     }
     notes(&mut report, result.caveats.iter().map(String::as_str).collect());
@@ -36,20 +60,24 @@ fn headline(result: &PlanResult, colour: Colour) -> String {
         Some(limit) => format!("under a limit of {limit} on the {}", card.short),
         None => format!("on the {} ({})", card.short, card.total),
     };
+    let worst = result.world.as_ref().filter(|world| alike(world).is_none());
+    let rank = worst.map(|world| format!(" on rank {} of {}", world.worst, world.size)).unwrap_or_default();
     match (result.fits, result.process()) {
         // PyTorch gives its cache back in time.
         (Some(true), Some(process)) if holds_more(result) => {
             colour.good(&format!("fits {room}: with more room it would hold {process}"))
         }
-        (Some(true), Some(process)) => colour.good(&format!("fits {room}: {process} at its peak")),
-        (Some(false), Some(process)) => colour.bad(&format!("does not fit {room}: {process} at its peak")),
+        (Some(true), Some(process)) => colour.good(&format!("fits {room}: {process} at its peak{rank}")),
+        (Some(false), Some(process)) => {
+            colour.bad(&format!("does not fit {room}: {process} at its peak{rank}"))
+        }
         _ => colour.bad(&format!("cannot tell whether it fits {room}")),
     }
 }
 
 /// Whether it would hold more than there is, had it more.
 fn holds_more(result: &PlanResult) -> bool {
-    let room = result.limit.unwrap_or(result.card.total.saturating_sub(result.context));
+    let room = result.limit.unwrap_or(result.card.total.saturating_sub(result.beside()));
     result.peaks.is_some_and(|peaks| peaks.reserved > room)
 }
 
@@ -65,20 +93,132 @@ fn moment(result: &PlanResult) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// The modules that have most, and what for.
+fn modules(report: &mut Report, tree: &[ModuleNode]) {
+    let total: Bytes = tree.iter().filter(|node| node.depth == 0).map(ModuleNode::bytes).sum();
+    // Without a module there is nothing to tell.
+    if !tree.iter().any(|node| node.kind.is_some()) {
+        return;
+    }
+    let is_shown = |node: &&ModuleNode| node.depth < DEEPEST && node.bytes().share_of(total) >= WORTH_A_ROW;
+    let rows: Vec<Vec<String>> = tree
+        .iter()
+        .filter(is_shown)
+        .take(MODULES)
+        .map(|node| {
+            let times = if node.count > 1 { format!(" ×{}", node.count) } else { String::new() };
+            let name = format!("{}{}{times}", "  ".repeat(node.depth as usize), node.name);
+            row![node.bytes(), name, mostly(node)]
+        })
+        .collect();
+    report.gap();
+    report.heading("In use at the peak, by module");
+    report.table(4, &[Right, Left, Left], &rows);
+}
+
+/// What a module's memory is for: the class that is most of it, or the two largest.
+fn mostly(node: &ModuleNode) -> String {
+    let mut classes = node.by_class.clone();
+    classes.sort_by_key(|(class, bytes)| (std::cmp::Reverse(*bytes), *class));
+    match classes.as_slice() {
+        [(class, _)] if node.kind.is_none() && *class == Class::Rounding => String::new(),
+        [(class, _)] => class.words(),
+        [(class, bytes), ..] if bytes.share_of(node.bytes()) >= MOST_OF_IT => {
+            format!("mostly {}", class.words())
+        }
+        [(first, _), (second, _), ..] => format!("{}, {}", first.words(), second.words()),
+        [] => String::new(),
+    }
+}
+
+/// What is pinned of the host's memory, where that is much.
+fn host(result: &PlanResult) -> Option<String> {
+    let pinned = result.pinned.filter(|pinned| *pinned >= PINNED)?;
+    Some(format!("{pinned} of pinned memory (PyTorch rounds each request up to a power of two)"))
+}
+
+/// That the ranks that were run need the same, in a line; `None` where they do not.
+fn alike(world: &PlannedWorld) -> Option<String> {
+    let (first, rest) = world.ranks.split_first()?;
+    if rest.iter().any(|rank| rank.process != first.process) {
+        return None;
+    }
+    let names: Vec<String> = world.ranks.iter().map(|rank| rank.rank.to_string()).collect();
+    Some(match names.split_last() {
+        Some((last, [])) => format!("{} in all; {last} was run", world.size),
+        Some((last, others)) => {
+            format!("{} in all; {} and {last} were run and need the same", world.size, others.join(", "))
+        }
+        None => return None,
+    })
+}
+
+/// What each rank needs, where they differ.
+fn ranks(report: &mut Report, result: &PlanResult) {
+    let Some(world) = result.world.as_ref().filter(|world| alike(world).is_none()) else { return };
+    report.gap();
+    report.heading(&format!("Ranks that were run, of {}", world.size));
+    let has_stages = world.ranks.iter().any(|rank| rank.stage.is_some());
+    let mut rows = vec![row!["rank", if has_stages { "stage" } else { "" }, "requested", "needs", ""]];
+    for rank in &world.ranks {
+        let stage = rank.stage.map(|stage| stage.to_string()).unwrap_or_default();
+        let (requested, needs) = (known(rank.peak_requested, "-"), known(rank.process, "fails"));
+        let worst = if rank.rank == world.worst { "the most" } else { "" };
+        rows.push(row![rank.rank, stage, requested, needs, worst]);
+    }
+    report.table(2, &[Right, Right, Right, Right, Left], &rows);
+}
+
 fn options(report: &mut Report, result: &PlanResult) {
     if result.options.is_empty() {
         return;
     }
     report.gap();
     report.heading("What would change it");
-    let mut rows = vec![row!["", "needs", "fits", "known by", "change"]];
+    let varies = if result.vary.is_some() { Right } else { Hidden };
+    let mut rows = vec![row!["", "needs", "fits", "largest", "known by", "change"]];
     for (index, option) in result.options.iter().enumerate() {
         let (needs, fits) = (known(option.process, "fails"), answer(option.fits));
-        rows.push(row![index + 1, needs, fits, option.how.name(), option.change]);
+        let most = largest(option.largest);
+        rows.push(row![index + 1, needs, fits, most, option.how.name(), option.change]);
     }
-    report.table(2, &[Right, Right, Left, Left, Left], &rows);
+    report.table(2, &[Right, Right, Left, varies, Left, Left], &rows);
     let best = result.options.first().filter(|option| option.fits == Some(true));
-    report.say_all(best.map(|best| ("Do", &best.instruction)));
+    let labels = ["Do"].into_iter().chain(std::iter::repeat("and"));
+    report.say_all(labels.zip(best.iter().flat_map(|best| &best.instructions)));
+}
+
+/// The largest value under a change: `24`, or `24+` where a larger one may fit.
+fn largest(found: Option<PlannedLargest>) -> String {
+    match found {
+        Some(PlannedLargest { value: Some(value), is_open }) => {
+            format!("{value}{}", if is_open { "+" } else { "" })
+        }
+        Some(PlannedLargest { value: None, is_open: false }) => "none".to_owned(),
+        _ => "?".to_owned(),
+    }
+}
+
+/// The least that it needs, where nothing makes it fit.
+fn needs_least(least: &PlannedLeast, result: &PlanResult) -> String {
+    let flag = result.vary.as_ref().map(|vary| vary.flag.as_str());
+    let at = flag.zip(least.value).map(|(flag, value)| format!(" at {flag} {value}")).unwrap_or_default();
+    let with = match least.change.as_str() {
+        "" => ", as it is: no change that was tried lowers it".to_owned(),
+        change => format!(", with {change}: nothing that was tried makes it fit"),
+    };
+    format!("{}{at}{with}. `oomph fit --dry-run` tries more, such as micro-batches", least.process)
+}
+
+/// What each value that was run needs.
+fn values(report: &mut Report, vary: &PlannedVary) {
+    if vary.values.len() < 2 {
+        return;
+    }
+    report.heading("Memory by value");
+    let mut rows = vec![row![vary.flag, "needs", "fits"]];
+    rows.extend(vary.values.iter().map(|run| row![run.value, run.process, answer(Some(run.fits))]));
+    report.table(2, &[Right, Right, Left], &rows);
 }
 
 fn answer(fits: Option<bool>) -> &'static str {
@@ -107,21 +247,31 @@ fn notes(report: &mut Report, notes: Vec<&str>) {
     report.say_all(notes.into_iter().map(|note| ("Note", note)));
 }
 
+/// The change that makes it fit, where it does not without; else the least that it needs.
+fn makes_it_fit(result: &PlanResult) -> Option<String> {
+    let suffices = result.options.first().filter(|option| option.fits == Some(true));
+    let change = suffices.filter(|_| result.fits == Some(false)).map(|option| option.change.clone());
+    change.or_else(|| result.least.as_ref().map(|least| format!("nothing below {}", least.process)))
+}
+
 /// A table over several cards, in the order given.
 pub fn cards(results: &[PlanResult], colour: Colour) -> String {
     let fitting = results.iter().filter(|result| result.fits == Some(true)).count();
     let mut report = Report::new(&format!("fits on {fitting} of {} cards", results.len()), colour);
     report.gap();
     let varies = results.iter().any(|result| result.vary.is_some());
-    let mut rows = vec![row!["", "memory", "needs", "fits", "seen on", if varies { "largest" } else { "" }]];
+    let most = if varies { Right } else { Hidden };
+    let changes = if results.iter().any(|result| makes_it_fit(result).is_some()) { Left } else { Hidden };
+    let mut rows = vec![row!["", "memory", "needs", "fits", "seen on", "largest", "what makes it fit"]];
     for result in results {
         let card = &result.card;
         let largest = result.vary.as_ref().map(|vary| known(vary.largest, "none")).unwrap_or_default();
         let (needs, seen_on) =
             (known(result.process(), "-"), result.seen_on.as_deref().unwrap_or(&card.short));
-        rows.push(row![card.short, card.total, needs, answer(result.fits), seen_on, largest]);
+        let change = makes_it_fit(result).unwrap_or_default();
+        rows.push(row![card.short, card.total, needs, answer(result.fits), seen_on, largest, change]);
     }
-    report.table(2, &[Left, Right, Right, Left, Left, Right], &rows);
+    report.table(2, &[Left, Right, Right, Left, Left, most, changes], &rows);
     if let Some(at) = results.first().and_then(moment) {
         report.gap();
         report.say("Peak at", at);

@@ -161,7 +161,7 @@ impl Report {
         let room = WIDTH.saturating_sub(begins).max(1);
         for row in rows {
             let set = |n: &usize| match (columns[*n], &row[*n], widths[*n]) {
-                (Align::Cut, cell, _) => cut(cell, room),
+                (Align::Cut, cell, _) => cut(cell, room, '…'),
                 (Align::Left, cell, _) if *n == last => {
                     broken(cell, room).join(&format!("\n{}", " ".repeat(begins)))
                 }
@@ -174,12 +174,12 @@ impl Report {
     }
 }
 
-/// The first characters of a text, with a sign where there are more.
-fn cut(text: &str, room: usize) -> String {
+/// The first characters of a text, with this sign where there are more.
+pub(super) fn cut(text: &str, room: usize, sign: char) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
     }
-    text.chars().take(room - 1).chain(['…']).collect()
+    text.chars().take(room.saturating_sub(1)).chain([sign]).collect()
 }
 
 /// Lines of at most `width` characters, broken at spaces but not before a unit; a longer word stands alone, uncut.

@@ -1,9 +1,7 @@
-//! What was searched for, one block, and two recordings compared.
+//! What was searched for, and one block.
 
-use oomph_diagnose::phases::Phases;
 use oomph_diagnose::place::Line;
 use oomph_engine::program::AllocId;
-use oomph_view::compare;
 use oomph_view::find::{self, Wanted};
 use oomph_view::groups::Part;
 use oomph_view::picture::{Picture, Subject};
@@ -54,8 +52,7 @@ pub fn block(
             json!({ "frame": frame(snapshot, *member), "code": code })
         })
         .collect();
-    let phases = Phases::of(recording);
-    let step = allocation.born().and_then(|born| phases.step_at(born));
+    let step = allocation.born().and_then(|born| subject.phases.step_at(born));
     let before = find::before(&picture.lives, id).map(|other| short(subject, picture, other));
     let event = allocation.born().and_then(|born| recording.trace().events.get(born.index()));
     let said = event.and_then(|event| event.metadata).map(|said| text(snapshot.texts.get(said)));
@@ -81,24 +78,4 @@ fn short(subject: &Subject, picture: &Picture, id: AllocId) -> Value {
         "line": name(Part::Line), "class": name(Part::Class), "phase": name(Part::Phase), "module": name(Part::Module),
         "units": picture.addresses.units(life.addr, life.size),
     })
-}
-
-/// What two recordings have in use at their peaks, by line.
-pub fn compared(first: (&Subject, &Picture), second: (&Subject, &Picture)) -> Vec<u8> {
-    let sums = |(subject, picture): (&Subject, &Picture)| {
-        compare::by_line(&subject.groups, &picture.lives, picture.peak(subject))
-    };
-    let peak = |(subject, picture): (&Subject, &Picture)| {
-        let at = picture.peak(subject);
-        let bucket = picture.at(subject, oomph_trace::EventIdx(at));
-        json!({ "slot": at, "active": bucket.map(|bucket| bytes(bucket.active.1)) })
-    };
-    let lines: Vec<Value> = compare::grown(&sums(first), &sums(second))
-        .iter()
-        .map(|line| {
-            let ((before, blocks), (after, more)) = (line.before, line.after);
-            json!([text(&line.name), bytes(before), bytes(after), blocks, more])
-        })
-        .collect();
-    document(&json!({ "first": peak(first), "second": peak(second), "lines": lines }))
 }

@@ -9,14 +9,16 @@ mod foreign;
 mod recording;
 mod moment;
 mod tiles;
+mod compared;
 mod found;
 mod verdict;
 mod document;
 mod file;
 
+pub use compared::compared;
 pub use document::{served, served_policy};
 pub use file::{Budget, Kept, single_file};
-pub use found::{block, compared, found};
+pub use found::{block, found};
 pub use moment::{flame, modules, slice};
 pub use recording::{Listed, list, meta, refused, replayed};
 pub use tiles::{BadKey, Key};

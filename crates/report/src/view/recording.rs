@@ -1,7 +1,9 @@
 //! What the page knows of a recording before it draws anything.
 
+use std::sync::Arc;
+
 use oomph_engine::recording::Recording;
-use oomph_trace::{Bytes, PoolId};
+use oomph_trace::{Bytes, PoolId, Snapshot};
 use oomph_view::groups::Part;
 use oomph_view::lives::Failed;
 use oomph_view::map::{greatest_height, highest_level};
@@ -21,8 +23,10 @@ const TICKS: usize = 2048;
 pub struct Listed {
     /// What its file is called.
     pub name: String,
-    /// The recording.
-    pub subject: std::sync::Arc<Subject>,
+    /// The file.
+    pub snapshot: Arc<Snapshot>,
+    /// The GPU.
+    pub device: i32,
 }
 
 /// All recordings that were named. Files of one name are told apart by their folders.
@@ -32,15 +36,14 @@ pub fn list(all: &[Listed]) -> Vec<u8> {
         words[words.len().saturating_sub(parts)..].join("/")
     };
     let one = |listed: &Listed| {
-        let recording = &listed.subject.recording;
-        let rank = recording.snapshot.sidecar.as_ref().and_then(told::rank);
+        let rank = listed.snapshot.sidecar.as_ref().and_then(told::rank);
         let is_shared =
             all.iter().any(|other| other.name != listed.name && last(other, 1) == last(listed, 1));
         let name = last(listed, if is_shared { 2 } else { 1 });
         let rank = rank.map(|rank| format!(", {rank}")).unwrap_or_default();
         json!({
             "file": text(&listed.name),
-            "name": text(&format!("{name}{rank}, GPU {}", recording.trace().device)),
+            "name": text(&format!("{name}{rank}, GPU {}", listed.device)),
         })
     };
     document(&json!({ "recordings": all.iter().map(one).collect::<Vec<Value>>() }))
@@ -53,7 +56,7 @@ pub fn meta(subject: &Subject, picture: &Picture) -> Vec<u8> {
     let names = |part: Part| -> Vec<Value> {
         picture.ranks.names[part as usize].iter().map(|name| text(name)).collect()
     };
-    let (found, left_out) = marks::of(recording, lives);
+    let (found, left_out) = marks::of(recording, &subject.phases, lives);
     let marks: Vec<Value> =
         found.iter().map(|mark| json!([mark.kind.name(), mark.from, mark.to, text(&mark.text)])).collect();
     let left_out: Vec<Value> = left_out.iter().map(|(kind, count)| json!([kind.name(), count])).collect();

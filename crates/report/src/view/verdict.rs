@@ -43,7 +43,10 @@ pub fn verdict(result: &DeviceResult, subject: &Subject) -> Vec<u8> {
     let parts: Vec<Value> = memory
         .parts
         .iter()
-        .map(|part| json!({ "style": part.style, "bytes": bytes(part.bytes), "what": text(&part.what) }))
+        .map(|part| {
+            let line = part.line.as_deref().map(text);
+            json!({ "style": part.style, "bytes": bytes(part.bytes), "what": text(&part.what), "line": line })
+        })
         .collect();
     let steps = &explanation.steps;
     let starts: Vec<Value> =

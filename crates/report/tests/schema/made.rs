@@ -1,11 +1,13 @@
 //! Documents of the verbs that have no expected files: made-up results, printed.
 
 use oomph_diagnose::classes::Class;
+use oomph_diagnose::modules::ModuleNode;
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::results::explain::Explained;
 use oomph_diagnose::results::fit::{Combination, Exactness, FitResult, Measure};
 use oomph_diagnose::results::plan::{
-    How, LibraryLine, PlanResult, PlannedAt, PlannedOption, PlannedPeaks, PlannedVary,
+    How, LibraryLine, PlanResult, PlannedAt, PlannedLargest, PlannedLeast, PlannedOption, PlannedPeaks,
+    PlannedRank, PlannedValue, PlannedVary, PlannedWorld,
 };
 use oomph_diagnose::results::run::{GpuDeath, HostDeath, LaterFailure, Peak, RunEnd, RunResult};
 use oomph_diagnose::{message, rules};
@@ -33,6 +35,7 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         ("explain", explained),
         ("plan", json::document(plans.iter().map(json::plan))),
         ("plan", json::document(vec![json::plan(&plans[0])])),
+        ("serve", json::document(crate::serve::results().iter().map(json::serve))),
         ("fit", json::document(vec![json::fit(&fit())])),
         ("rule", json::printed(&all)),
         ("lint", json::printed(&json::lint(&linted()))),
@@ -86,18 +89,43 @@ fn fit() -> FitResult {
 fn plan() -> PlanResult {
     let option = PlannedOption {
         change: "bfloat16".into(),
-        instruction: "torch.autocast(\"cuda\", torch.bfloat16)".into(),
+        instructions: vec!["torch.autocast(\"cuda\", torch.bfloat16)".into()],
         how: How::Planned,
         peak_reserved: Some(Bytes::gib(30)),
         process: Some(Bytes::gib(31)),
         fits: Some(true),
+        largest: Some(PlannedLargest { value: Some(40), is_open: true }),
     };
     let failed = PlannedOption {
         how: How::Replayed,
         peak_reserved: None,
         process: None,
         fits: None,
+        largest: None,
         ..option.clone()
+    };
+    let least = PlannedLeast {
+        change: "bfloat16".into(),
+        instructions: vec!["torch.autocast(\"cuda\", torch.bfloat16)".into()],
+        value: Some(1),
+        peak_reserved: Bytes::gib(41),
+        process: Bytes::gib(42),
+    };
+    let rank = PlannedRank {
+        rank: 0,
+        stage: Some(0),
+        peak_requested: Some(Bytes::gib(49)),
+        peak_allocated: Some(Bytes::gib(50)),
+        peak_reserved: Some(Bytes::gib(60)),
+        process: Some(Bytes::gib(61)),
+    };
+    let failing = PlannedRank {
+        rank: 7,
+        stage: None,
+        peak_requested: None,
+        peak_allocated: None,
+        peak_reserved: None,
+        process: None,
     };
     PlanResult {
         script: "train".into(),
@@ -109,6 +137,11 @@ fn plan() -> PlanResult {
             multiprocessors: 132,
         },
         context: Bytes::mib(500),
+        nccl: Bytes::mib(558),
+        late: Bytes::mib(100),
+        pinned: Some(Bytes::gib(2)),
+        held_between: Some((Bytes::gib(5), Bytes::gib(6))),
+        world: Some(PlannedWorld { size: 8, worst: 7, ranks: vec![rank, failing], communicators: 2 }),
         seen_on: Some("H200".into()),
         limit: Some(Bytes::gib(40)),
         peaks: Some(PlannedPeaks {
@@ -126,15 +159,28 @@ fn plan() -> PlanResult {
             step: Some(2),
         },
         by_class: vec![(Class::Weights, Bytes::gib(10)), (Class::OptimizerTemporaries, Bytes::gib(40))],
+        by_module: vec![ModuleNode {
+            depth: 0,
+            name: "GPT.h.0-11".into(),
+            kind: Some("Block".into()),
+            count: 12,
+            by_class: vec![(Class::Weights, Bytes::gib(10)), (Class::Activations, Bytes::gib(2))],
+        }],
         steps: 3,
         options: vec![option, failed],
+        least: Some(least),
         vary: Some(PlannedVary {
             flag: "--batch".into(),
             asked: Some(64),
             largest: Some(23),
             peak_reserved: Some(Bytes::gib(38)),
             is_open: true,
-            tried: vec![1, 2, 64],
+            values: vec![PlannedValue {
+                value: 23,
+                peak_reserved: Bytes::gib(38),
+                process: Bytes::gib(39),
+                fits: true,
+            }],
         }),
         caveats: vec!["collectives are not seen".into()],
         why_not: None,

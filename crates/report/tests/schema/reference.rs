@@ -25,7 +25,7 @@ run`, which holds more than a snapshot.
 
 For programs that check documents there is a JSON Schema (draft 2020-12) of each verb: [explain](schema/explain.json),
 [replay](schema/replay.json), [tune](schema/tune.json), [diff](schema/diff.json), [export](schema/export.json), [inspect](schema/inspect.json), [run](schema/run.json),
-[plan](schema/plan.json), [fit](schema/fit.json), [lint](schema/lint.json), [status](schema/status.json), [top](schema/top.json), [dump](schema/dump.json), [rule](schema/rule.json). The schemas
+[plan](schema/plan.json), [plan --serve](schema/serve.json), [fit](schema/fit.json), [lint](schema/lint.json), [status](schema/status.json), [top](schema/top.json), [dump](schema/dump.json), [rule](schema/rule.json). The schemas
 and this page are made of the types in [crates/report/src/json](../../crates/report/src/json/mod.rs).
 ";
 
@@ -54,6 +54,7 @@ pub(crate) fn page(root: &Path) -> String {
     page.add::<json::Inspect>("`oomph inspect`");
     page.add::<json::Run>("`oomph run`");
     page.add::<json::Plan>("`oomph plan`");
+    page.add::<json::Serve>("`oomph plan --serve`");
     page.add::<json::Fit>("`oomph fit`");
     page.add::<json::Lint>("`oomph lint`");
     page.add::<json::Machine>("`oomph status`");

@@ -32,6 +32,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Value)> {
         ("inspect", schema::<json::Inspect>("inspect", Many::One)),
         ("run", schema::<json::Run>("run", Many::One)),
         ("plan", schema::<json::Plan>("plan", Many::Devices)),
+        ("serve", schema::<json::Serve>("plan --serve", Many::Devices)),
         ("fit", schema::<json::Fit>("fit", Many::One)),
         ("lint", schema::<json::Lint>("lint", Many::One)),
         ("status", schema::<json::Machine>("status", Many::One)),

@@ -88,6 +88,7 @@ impl SidecarRecorder {
             addr: live.addr,
             bytes: live.size,
             class,
+            module: None,
         };
         self.sidecar.classes.extend(storages.map(entry));
     }

@@ -5,6 +5,10 @@
 
 mod read;
 
+mod modules;
+
+mod notes;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,6 +16,8 @@ use crate::named;
 use crate::units::{Addr, Bytes};
 use read::{Field, dicts, lists, plain, value_or, words};
 
+pub use modules::{ModuleNotes, ModuleTurn};
+pub use notes::{GrowingNote, HurryEnd, HurryNote, MeasureNotes};
 pub use read::Node;
 
 dicts! {
@@ -47,6 +53,8 @@ dicts! {
         stacks: Vec<Span>,
         /// What storages were for, by time.
         classes: Vec<ClassSample>,
+        /// The modules of the program's models and when each was at work; a plan's recorder follows them.
+        modules: Option<ModuleNotes>,
         /// Who kept storages alive when memory last ran out.
         keepers: Option<Keepers>,
         /// What the cells of a notebook say: they are in no file.
@@ -290,46 +298,36 @@ dicts! {
     PlanNotes {
         /// That it ended before the script did.
         stopped: Option<StopNote>,
+        /// That loops over a DataLoader were cut once the peak stood still.
+        hurry: Option<HurryNote>,
         /// Where the program waits for gradients.
         backward: Option<StackNote>,
+        /// Where the program first saved something, which was not done.
+        saved: Option<StackNote>,
         /// Questions that were answered with an invented value.
         questions("asked"): Vec<Question>,
         /// What was done otherwise than the script says.
         remarks: Vec<String>,
+        /// The world of ranks that it joined.
+        world: Option<WorldNote>,
+        /// The address that it asked for in vain, where it failed for want of a network.
+        wanted: Option<String>,
+        /// The most of the host's memory that PyTorch had pinned; `None` where its version does not tell.
+        pinned: Option<Bytes>,
     }
 
-    /// What a process with measures tells of them: what there is to change, and what could not be.
-    MeasureNotes {
-        /// How many blocks its models repeat, which could be checkpointed.
-        blocks: u32 = 0,
-        /// Whether a model has BatchNorm, to which the size of a batch matters.
-        batch_norm: bool,
-        /// The forms that its optimizers leave open: `fused`, `single`.
-        forms: Vec<String>,
-        /// The largest log-softmax that a plain loss on logits kept; 0 where none was large.
-        logits: u64 = 0,
-        /// The optimizers' state that could be on the host, in bytes.
-        state: u64 = 0,
-        /// Whether a model was called to be trained, whose activations could be on the host.
-        trains: bool,
-        /// The batch that a Trainer was given.
-        trainer_batch: Option<u32>,
-        /// Whether the Trainer's mean over a batch is the same when the batch is accumulated.
-        counts_labels: bool,
-        /// Whose loop it is, where it is not that of transformers' Trainer: `lightning`, `accelerate`.
-        framework_loop("loop"): Option<String>,
-        /// The greatest number of equal parts that all batches of the loop have.
-        equal_parts: Option<u32>,
-        /// The loop's DataLoader: the how many-th that was prepared, from 0.
-        loader: Option<u32>,
-        /// Why the loop's batches are not to be cut.
-        why_whole: Option<String>,
-        /// The gradients of the first update, as texts: the length and a product of each group of parameters.
-        gradients: Vec<String>,
-        /// How long a step took on the real GPU, where that was asked for.
-        step_us: Option<u64>,
-        /// What was asked for and not done, each beginning with "not changed".
-        remarks: Vec<String>,
+    /// A rank's place in its world.
+    WorldNote {
+        /// Its number.
+        rank: u32,
+        /// How many ranks there are.
+        size: u32,
+        /// The ranks that have the stages of its pipeline, in their order.
+        stages: Vec<u32>,
+        /// How many of NCCL's communicators it made.
+        communicators: u32 = 0,
+        /// What DDP's first buckets hold until NCCL lets go of them, in bytes: they may be held beside the second ones.
+        late: u64 = 0,
     }
 
     /// That a process ended before its script did.
@@ -423,6 +421,8 @@ lists! {
         bytes: Bytes,
         /// What it was for.
         class: StorageClass,
+        /// The number of the module that it belongs to, where modules are told apart.
+        module: Option<u32>,
     }
 
     /// A storage that Python knows.

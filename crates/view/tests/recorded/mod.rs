@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use oomph_engine::recording::{Known, Recording};
 use oomph_trace::{EventIdx, read_snapshot};
+use oomph_view::lives;
 use oomph_view::picture::{Picture, Subject};
 
 pub(crate) fn folder() -> PathBuf {
@@ -29,7 +30,7 @@ pub(crate) fn subject(name: &str) -> Subject {
 
 pub(crate) fn pictured(name: &str) -> (Subject, Picture) {
     let subject = subject(name);
-    let picture = Picture::recorded(&subject);
+    let picture = Picture::recorded(&subject, lives::recorded(&subject.recording));
     (subject, picture)
 }
 

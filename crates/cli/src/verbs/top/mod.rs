@@ -20,6 +20,7 @@ use self::state::{State, Wish};
 use self::terminal::Terminal;
 use crate::args::{Common, Top, UsageError};
 use crate::output;
+use crate::verbs::status::pause;
 
 /// How long a job is given to write its recording.
 const DUMP: Duration = Duration::from_secs(30);
@@ -27,7 +28,7 @@ const DUMP: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: &Top, common: &Common) -> Result<()> {
-    let every = every(args.every)?;
+    let every = pause("--every", args.every, 3600.0)?;
     let ascii = !shows_utf8(|name| std::env::var(name).ok());
     if args.once || common.json {
         let status = gather(&Roots::here());
@@ -47,14 +48,6 @@ pub(crate) fn run(args: &Top, common: &Common) -> Result<()> {
         );
     }
     watch(&Roots::here(), every, State::new(args.sort.sort(), ascii), common)
-}
-
-fn every(seconds: f64) -> Result<Duration> {
-    if !(0.1..=3600.0).contains(&seconds) {
-        let text = format!("--every {seconds}: write a pause between 0.1 and 3600 seconds");
-        return Err(UsageError(text).into());
-    }
-    Ok(Duration::from_secs_f64(seconds))
 }
 
 /// Whether the terminal is said to show UTF-8, by the first of these variables that is set.

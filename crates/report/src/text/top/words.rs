@@ -2,6 +2,8 @@
 
 use oomph_trace::Bytes;
 
+use crate::text::report;
+
 /// An amount in at most six characters: `10.2G`, `140.4G`, `512M`.
 pub(super) fn short(bytes: Bytes) -> String {
     let in_units_of = |shift: u32| bytes.0 as f64 / (1_u64 << shift) as f64;
@@ -44,13 +46,9 @@ pub(super) fn about(seconds: u64) -> String {
     }
 }
 
-/// The first characters of a text, with a sign where there are more.
+/// The first characters of a text, with a sign where there are more that every terminal shows, if it has to be `ascii`.
 pub(super) fn cut(text: &str, room: usize, ascii: bool) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    let sign = if ascii { '>' } else { '…' };
-    text.chars().take(room.saturating_sub(1)).chain([sign]).collect()
+    report::cut(text, room, if ascii { '>' } else { '…' })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-// Two recordings: what each line had in use at the peak of either.
+// Two recordings, as `oomph diff` compares them: what each line holds at the peak of either.
 
 import { element, fill } from "./dom.js";
 import { counted, size } from "./numbers.js";
@@ -9,17 +9,17 @@ function signed(bytes) {
   return `${bytes < 0 ? "−" : "+"}${size(Math.abs(bytes))}`;
 }
 
-/** The lines that differ most, first. */
-export function showCompared(into, app, found, names) {
-  const sum = (place) => found.lines.reduce((total, line) => total + line[place], 0);
-  const head = ["line", "first", "second", "difference"].map((text, at) => element("th", { class: at ? "n" : "" }, text));
-  const row = ([name, before, after, blocks, more]) => element("tr", {},
-    element("td", {}, name), element("td", { class: "n", title: counted(blocks, "block") }, size(before)), element("td", { class: "n", title: counted(more, "block") }, size(after)),
-    element("td", { class: after > before ? "n worse" : "n better" }, after === before ? "same" : signed(after - before)));
+/** The answer, and the lines that differ most. */
+export function showCompared(into, found) {
+  const head = ["line", "A", "B", "change"].map((text, at) => element("th", { class: at ? "n" : "" }, text));
+  const change = ({ a, b }) => element("td", { class: b > a ? "n worse" : "n better" }, a === b ? "same" : signed(b - a));
+  const row = (line) => element("tr", { title: line.code || "" }, element("td", {}, line.line),
+    element("td", { class: "n", title: counted(line.blocks_a, "block") }, size(line.a)), element("td", { class: "n", title: counted(line.blocks_b, "block") }, size(line.b)), change(line));
+  const facts = [["A", found.a], ["B", found.b], ...found.minds.map((mind) => ["Mind", mind])];
   const rest = found.lines.length - SHOWN;
-  const difference = sum(2) - sum(1);
   fill(into, [
-    element("p", { class: "note" }, `In use at the peak of each: first ${names[0]}, ${size(sum(1))}; second ${names[1]}, ${size(sum(2))}${difference ? `, ${signed(difference)}` : ", the same"}.`),
+    element("p", { class: "note" }, `${found.answer}.`),
+    element("dl", {}, facts.map(([label, text]) => [element("dt", {}, label), element("dd", {}, text)])),
     element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, found.lines.slice(0, SHOWN).map(row)))),
     rest > 0 ? element("p", { class: "note" }, `${counted(rest, "line")} that differ less not shown.`) : null,
   ]);

@@ -5,9 +5,9 @@ import { counted, count, size } from "./numbers.js";
 
 /** A table of allocations; a row that is clicked is picked. */
 export function blockTable(blocks, pick) {
-  const head = ["size", "line", "class", "events", "address"].map((text) => element("th", {}, text));
+  const head = [["size", "n"], ["line", ""], ["class", ""], ["events", "n"], ["address", "n"]].map(([text, side]) => element("th", { class: side }, text));
   const row = (block) => element("tr", { tabindex: 0, class: "link", onclick: () => pick(block), onkeydown: (event) => { if (event.key === "Enter") pick(block); } },
-    element("td", { class: "n" }, size(block.size)), element("td", { class: "wide" }, block.line), element("td", { class: "n" }, block.class),
+    element("td", { class: "n" }, size(block.size)), element("td", { class: "wide" }, block.line), element("td", {}, block.class),
     element("td", { class: "n" }, `${count(block.from)} – ${count(block.to)}`), element("td", { class: "n mono" }, block.addr));
   return element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, blocks.map(row))));
 }

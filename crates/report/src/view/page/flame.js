@@ -91,7 +91,7 @@ export function showModules(into, app, found) {
       element("td", { class: "share" }, element("span", { class: "fill", width: `${bytes / all * 100}%`, colour: css(app.colours.groups[[0, 2, 4][depth]]) }))));
   const rest = found.branches.length - rows.length;
   fill(into, [
-    element("p", { class: "note" }, `${app.moment(found.slot)}: ${size(all)} in use by Python module, line and class.`),
+    element("p", { class: "note" }, `${app.moment(found.slot)}: ${size(all)} in use by module, line and class.`),
     element("div", { class: "scroll" }, element("table", {}, element("tbody", {}, rows))),
     rest > 0 ? element("p", { class: "note" }, `${counted(rest, "smaller row")} not shown.`) : null,
   ]);

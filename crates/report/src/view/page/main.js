@@ -24,6 +24,9 @@ import { showVerdict } from "./verdict.js";
 /** Milliseconds after which a view stands still, and between questions while it moves. */
 const STILL = 120;
 const SELDOM = 400;
+/** Events from which on the verdict waits for the first picture; and for how long, in milliseconds. */
+const LONG = 1e6;
+const UNSEEN = 1000;
 
 class App {
   constructor() {
@@ -40,11 +43,17 @@ class App {
     this.variant = 0;
     this.chosen = null;
     this.stretch = null;
+    this.firstPicture = new Promise((done) => { this.hasDrawn = done; });
     this.shownKey = "";
   }
 
   async start() {
-    this.list = (await this.source.json("list")).recordings;
+    const list = await this.source.json("list");
+    if (list === null) {
+      fill(document.getElementById("page"), [element("p", { class: "cause" }, "`oomph view` has ended: its terminal says why.")]);
+      return;
+    }
+    this.list = list.recordings;
     this.state.recording = Math.min(this.state.recording, this.list.length - 1);
     this.build();
     this.source.whenLost = () => { this.nodes.status.textContent = "`oomph view` has ended: start it again, and open the new address."; };
@@ -111,11 +120,13 @@ class App {
     if (this.state.slot === null) this.state.slot = meta.failures.length ? meta.failures[0].slot : meta.peak;
     this.setAxis();
     this.changed();
+    // To explain a long recording takes all cores, so the picture comes first; a page that nobody looks at draws none.
+    if (meta.slots > LONG) await Promise.race([this.firstPicture, new Promise((done) => { setTimeout(done, UNSEEN); })]);
     const verdict = await this.source.json(`${of}/verdict`);
     if (of !== this.state.recording || !verdict) return;
     this.verdict = verdict;
     if (this.steps.length < 2) this.steps = verdict.steps;
-    showVerdict(this.nodes.verdict, verdict, (slot) => this.show(slot));
+    showVerdict(this.nodes.verdict, verdict, meta.parts.line, (slot) => this.show(slot));
     document.title = `${verdict.headline} · oomph`;
     this.setAxis();
     this.changed();
@@ -149,12 +160,12 @@ class App {
     return [Math.max(Math.floor(this.axis.slot(from)), 0), Math.min(Math.ceil(this.axis.slot(to)), this.meta.slots)];
   }
 
-  /** The top of the scale of bytes: the same for all pictures. */
+  /** The top of the scale of bytes: the same for all pictures. The limit and the card are on it, unless they are far above. */
   top() {
     const all = [...this.metas.values()];
     const most = Math.max(...all.map((meta) => meta.peaks.reserved), 1);
-    const limits = all.map((meta) => meta.limit || 0).filter((limit) => limit < most * 2.2);
-    return Math.max(most, ...limits) * 1.06;
+    const ceilings = all.flatMap((meta) => [meta.limit || 0, (meta.card && meta.card.total) || 0]);
+    return Math.max(most, ...ceilings.filter((ceiling) => ceiling < most * 2.2)) * 1.06;
   }
 
   /** A slot in words. */
@@ -197,6 +208,7 @@ class App {
       if (this.frames.length > 2000) this.frames.shift();
       if (this.timelines[0].drawn && this.timelines[0].drawn.length && !document.documentElement.dataset.drawn) {
         document.documentElement.dataset.drawn = String(performance.timeOrigin + performance.now());
+        this.hasDrawn();
       }
     });
   }
@@ -387,18 +399,13 @@ class App {
     if (state.tab === "moment") showSlice(nodes.under, this, found, this.meta, (id) => this.state.set({ block: id, tab: "block", find: "" }));
     else if (state.tab === "flame") showFlame(nodes.under, this, found);
     else if (state.tab === "modules") showModules(nodes.under, this, found);
-    else if (state.tab === "compare") showCompared(nodes.under, this, found, this.names(other));
+    else if (state.tab === "compare") showCompared(nodes.under, found);
     else if (state.block !== null) {
       this.chosen = { ...found.block, variant };
       showBlock(nodes.under, this, found, this.metaOf(variant) || this.meta, pick);
       this.redraw();
     } else showFound(nodes.under, this, state.find, found, pick, (slot) => this.show(slot));
     return undefined;
-  }
-
-  names(other) {
-    const [first, second] = [Math.min(this.state.recording, other), Math.max(this.state.recording, other)];
-    return [this.list[first].name, this.list[second].name];
   }
 
   /** Brings a block into view. */

@@ -162,8 +162,9 @@ export class SegmentMap {
     const bottom = Math.max(Math.min(y(largest.units[0]), panel.drawn), Math.min(height, panel.drawn));
     panel.over.append(svg("rect", { x: left + width + 3, width, y: bottom - height, height, fill: css(colours.bad, 0.3), stroke: css(colours.bad), "stroke-width": 1.5 }, svg("title", {}, `the request, ${size(failure.size)}, to scale`)));
     const words = `request ${shortSize(failure.size)}, largest hole ${shortSize(largest.size)}`;
+    // On the side with more room; where neither has enough for all of it, it stands at the panel's edge.
     const anchor = left > panel.width / 2 ? "end" : "start";
-    const label = { x: anchor === "end" ? Math.max(left - 5, words.length * 6.2) : left + width * 2 + 8, y: Math.max(bottom - height + 10, 12), "font-size": 11, "font-weight": 600, "text-anchor": anchor, fill: css(colours.bad), class: "halo" };
+    const label = { x: anchor === "end" ? Math.max(left - 5, words.length * 6.6) : left + width * 2 + 8, y: Math.max(bottom - height + 10, 12), "font-size": 11, "font-weight": 600, "text-anchor": anchor, fill: css(colours.bad), class: "halo" };
     panel.over.append(svg("text", label, words));
   }
 

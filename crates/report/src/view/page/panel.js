@@ -80,11 +80,17 @@ export class Panel {
     this.root = element("div", { class: "panel", tabindex: 0, "aria-label": `${name}: arrows move, plus and minus zoom` }, this.canvas, this.over);
     this.root.style.height = `${height}px`;
     this.canvas.style.left = `${LEFT}px`;
+    this.across = 0;
+    new ResizeObserver(() => { this.across = 0; }).observe(this.root);
     this.listen(acts);
   }
 
-  /** The picture's size in CSS pixels, without the labels. */
-  get width() { return Math.max(this.root.clientWidth - LEFT, 50); }
+  /** The picture's size in CSS pixels, without the labels. It is measured once for each size: while the axes are drawn, each
+   * question would lay out the page again. */
+  get width() {
+    this.across ||= this.root.clientWidth;
+    return Math.max(this.across - LEFT, 50);
+  }
 
   /** Where in the picture a pointer is. */
   at(event) {

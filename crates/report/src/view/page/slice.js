@@ -89,7 +89,8 @@ export function showSlice(into, app, slice, meta, pick) {
   if (failure) {
     const span = { x: 0, width: failure.size / row, y: -top };
     rect(span, css(app.colours.bad, 0.3), { stroke: css(app.colours.bad) }, "the request that failed, to scale");
-    rects.push(svg("text", { x: Math.min(failure.size / row * width + 6, width - 250), y: 12, "font-size": 12, fill: css(app.colours.bad), class: "halo" }, `${size(failure.size)} was asked for: drawn to the same scale`));
+    const words = `${size(failure.size)} was asked for${width < 600 ? "" : ": drawn to the same scale"}`;
+    rects.push(svg("text", { x: Math.max(Math.min(failure.size / row * width + 6, width - words.length * 6.8), 4), y: 12, "font-size": 12, fill: css(app.colours.bad), class: "halo" }, words));
   }
   const height = top + Math.min(Math.max(...all.map(({ at, segment }) => Math.ceil((at + segment.size) / row)), 1), MOST_ROWS) * STEP;
   const picture = svg("svg", { width, height, role: "img", "aria-label": "Segments and their blocks" }, ...rects);

@@ -2,6 +2,8 @@
 
 const MAGIC = 0x766d6f6f;
 const VERSION = 1;
+/** Columns of a tile of the timeline. */
+export const TILE = 512;
 /** Stands for blocks that were merged. */
 export const MERGED = 0xffffffff;
 

@@ -6,9 +6,8 @@ import { css } from "./colours.js";
 import { drawMarks, STRIP } from "./marks.js";
 import { Batch, Panel, TileCache } from "./panel.js";
 import { svg } from "./paint_svg.js";
-import { timelineTile } from "./tiles.js";
+import { TILE, timelineTile } from "./tiles.js";
 
-const TILE = 512;
 const AXIS = 18;
 
 /** The least power of two that is not below a value. */

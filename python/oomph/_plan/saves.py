@@ -1,0 +1,167 @@
+"""Nothing is saved where nothing is computed: what the program would write over its checkpoints has no contents."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .file_calls import FileCalls
+from .hollow_tensors import HollowTensors
+from .kept_back import KeptBack
+from .questions import Questions, Stack
+
+# Functions that write weights, by module; where a package has them too, it is the module's parent.
+_FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "safetensors.torch": ("save_file", "save_model"),
+    "torch.distributed.checkpoint.state_dict_saver": ("save", "save_state_dict", "async_save"),
+}
+# Methods that write checkpoints, remove older ones, or send them away.
+_METHODS: dict[str, dict[str, tuple[str, ...]]] = {
+    "transformers.trainer": {
+        "Trainer": (
+            "_save_checkpoint", "save_model", "save_state", "save_metrics", "create_model_card",
+            "init_hf_repo", "push_to_hub", "_push_from_checkpoint",
+        )
+    },
+    "transformers.modeling_utils": {"PreTrainedModel": ("save_pretrained", "push_to_hub")},
+    "transformers.utils.hub": {"PushToHubMixin": ("push_to_hub",)},
+    "peft.peft_model": {"PeftModel": ("save_pretrained",)},
+    "accelerate.accelerator": {"Accelerator": ("save_state", "save_model", "save")},
+    "oomph.checkpoint": {"Checkpoint": ("save",)},
+    "lightning_fabric.fabric": {"Fabric": ("save",)},
+    "lightning.fabric.fabric": {"Fabric": ("save",)},
+    "pytorch_lightning.strategies.strategy": {"Strategy": ("remove_checkpoint",)},
+    "lightning.pytorch.strategies.strategy": {"Strategy": ("remove_checkpoint",)},
+}  # fmt: skip
+_LIGHTNING = ("pytorch_lightning", "lightning.pytorch")
+
+
+class Saves:
+    """Puts functions that do nothing in the place of those that save. Where the program reads back what it saved, it gets
+    tensors of the same shapes."""
+
+    def __init__(self, questions: Questions, is_told: bool) -> None:
+        self._questions = questions
+        # Whether the program's own user is told on standard error.
+        self._is_told = is_told
+        self._torch: Any = None
+        self._kept = KeptBack()
+        self._files = FileCalls(self._kept, self._is_in_use, self._note)
+        # The stack of the first save.
+        self.first: Stack = []
+
+    def at_torch(self, torch: Any, hollow: HollowTensors) -> None:
+        self._torch = torch
+        self._kept.at_torch(torch, hollow)
+        self._files.begin()
+        self._watch_torch(torch)
+
+    def watched(self) -> dict[str, Callable[[Any], None]]:
+        """Modules that are waited for."""
+        found: dict[str, Callable[[Any], None]] = {}
+        for name in _FUNCTIONS:
+            found[name] = functools.partial(self._silence_functions, name)
+        for name in _METHODS:
+            found[name] = functools.partial(self._silence_methods, name)
+        for name in _LIGHTNING:
+            found[f"{name}.trainer.trainer"] = self._watch_lightning
+            found[f"{name}.trainer.connectors.checkpoint_connector"] = self._watch_lightning_loads
+        return found
+
+    def _is_in_use(self) -> bool:
+        return self._torch is not None and bool(self._torch.cuda.is_initialized())
+
+    def _note(self) -> None:
+        if self.first:
+            return
+        self.first = self._questions.stack()
+        if self._is_told and os.environ.get("RANK", "0") == "0":
+            print("oomph: nothing is saved: on a card that is not there nothing is computed", file=sys.stderr, flush=True)
+
+    def _watch_torch(self, torch: Any) -> None:
+        save, load = torch.save, torch.load
+
+        @functools.wraps(save)
+        def keep(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+            path = self._files.path_of(f)
+            # Before the card is used, files that are new and hold nothing invented (prepared data) are written.
+            is_new = path is not None and not self._is_in_use() and not os.path.exists(path)
+            if path is None or (is_new and self._kept.is_true(obj)):
+                save(obj, f, *args, **kwargs)
+                return
+            self._note()
+            self._kept.put(path, obj)
+
+        @functools.wraps(load)
+        def read(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+            path = self._files.path_of(f)
+            if path is not None and self._kept.has_contents(path):
+                return self._kept.contents(path, map_location)
+            return load(f, map_location, *args, **kwargs)
+
+        torch.save, torch.load = keep, read
+        torch.serialization.save, torch.serialization.load = keep, read
+        self._silence(torch.jit, "save")
+        self._silence(torch.jit.RecursiveScriptModule, "save")
+
+    def _silence(self, owner: Any, name: str, result: Callable[[], Any] = lambda: None) -> None:
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def nothing(*args: Any, **kwargs: Any) -> Any:
+            self._note()
+            return result()
+
+        setattr(owner, name, nothing)
+
+    def _silence_functions(self, name: str, module: Any) -> None:
+        package = sys.modules.get(name.rpartition(".")[0])
+        for function in _FUNCTIONS[name]:
+            had = getattr(module, function, None)
+            self._silence(module, function, _done if function == "async_save" else lambda: None)
+            if had is not None and getattr(package, function, None) is had:
+                setattr(package, function, getattr(module, function))
+
+    def _silence_methods(self, name: str, module: Any) -> None:
+        for kind, methods in _METHODS[name].items():
+            owner = getattr(module, kind, None)
+            for method in methods if owner is not None else ():
+                self._silence(owner, method)
+
+    def _watch_lightning(self, module: Any) -> None:
+        original = module.Trainer.save_checkpoint
+
+        @functools.wraps(original)
+        def save_checkpoint(trainer: Any, filepath: Any, *args: Any, **kwargs: Any) -> None:
+            self._note()
+            path = self._files.path_of(filepath)
+            if path is not None:
+                self._kept.put(path)
+
+        module.Trainer.save_checkpoint = save_checkpoint
+
+    def _watch_lightning_loads(self, module: Any) -> None:
+        """The best checkpoint was not written: the weights stay as they are."""
+        original = module._CheckpointConnector.resume_start
+
+        @functools.wraps(original)
+        def resume_start(connector: Any, checkpoint_path: Any = None, *args: Any, **kwargs: Any) -> None:
+            path = self._files.path_of(checkpoint_path) if checkpoint_path else None
+            is_kept = path is not None and self._kept.holds(path)
+            return original(connector, None if is_kept else checkpoint_path, *args, **kwargs)  # type: ignore[no-any-return]
+
+        module._CheckpointConnector.resume_start = resume_start
+
+
+def _done() -> Any:
+    """A future that is over."""
+    from concurrent.futures import Future
+
+    future: Future[None] = Future()
+    future.set_result(None)
+    return future
