@@ -67,7 +67,7 @@ def main() -> None:
     rows = [json.loads(line) for line in args.measured.read_text().splitlines() if line.strip()]
     rows = [row for row in rows if "peak_reserved" in row and re.search(args.only, row["args"])]
     oomph, job = str(pathlib.Path(args.oomph).resolve()), str(args.job.resolve())
-    print("| job | requested | allocated | reserved | seconds | RSS MiB |\n|---|---|---|---|---|---|")
+    print("| job | requested | allocated | reserved | between | seconds | RSS MiB |\n|---|---|---|---|---|---|---|")
     errors: dict[str, list[float]] = {name: [] for name in PEAKS}
     seconds, resident, failed = [], [], 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
@@ -84,6 +84,9 @@ def main() -> None:
                 error = 100 * (answer[name] / row[name] - 1)
                 errors[name].append(error)
                 parts.append(f"{error:+.3f}%")
+            # What the plan says of its own doubt.
+            bounds = (answer.get("peak_reserved_least"), answer.get("peak_reserved_most"))
+            parts.append(" to ".join(f"{100 * (bound / row['peak_reserved'] - 1):+.2f}%" for bound in bounds if bound))
             print(
                 f"| {row['args']} | {' | '.join(parts)} | {answer['seconds']:.1f} | {answer['rss'] >> 20} |", flush=True
             )

@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import functools
 import http.server
+import os
 import pathlib
 import re
 import statistics
@@ -32,39 +33,39 @@ from browser import Browser, installed  # noqa: E402
 
 DEPTH = 60
 FRAMES = 240
+FRAMES_TORCH = 60
 LIMIT_S = 180.0
 
-# From one picture to the next, while the view moves a little in each.
-MOVING = """(async () => {
-  const app = oomphView, panel = app.timelines[0].panel, times = [];
+# From one picture to the next, while the view moves a little in each: first what moves it, then how.
+FRAMES_OF = """(async () => {
+  %s
+  const times = [];
   let last = null;
   for (let at = 0; at < %d; at += 1) {
     const now = await new Promise((done) => requestAnimationFrame(done));
     if (last !== null) times.push(now - last);
     last = now;
     const turn = at %% 60;
-    if (turn < 25) app.zoom(panel, panel.width * 0.6, 50, 0.85, false);
+    %s
+  }
+  return times;
+})()"""
+MOVING = FRAMES_OF % (
+    "const app = oomphView, panel = app.timelines[0].panel;",
+    FRAMES,
+    """if (turn < 25) app.zoom(panel, panel.width * 0.6, 50, 0.85, false);
     else if (turn < 40) app.move(panel, -18, 0);
-    else app.zoom(panel, panel.width * 0.4, 50, 1 / 0.8, false);
-  }
-  return times;
-})()"""
-
+    else app.zoom(panel, panel.width * 0.4, 50, 1 / 0.8, false);""",
+)
 # The same by the wheel and the mouse, which is all that page understands.
-MOVING_TORCH = """(async () => {
-  const svg = [...document.querySelectorAll("svg")].sort((a, b) => b.querySelectorAll("path, polygon, rect").length - a.querySelectorAll("path, polygon, rect").length)[0];
-  const box = svg.getBoundingClientRect(), times = [];
-  let last = null;
-  for (let at = 0; at < %d; at += 1) {
-    const now = await new Promise((done) => requestAnimationFrame(done));
-    if (last !== null) times.push(now - last);
-    last = now;
-    const turn = at %% 60;
-    const where = { bubbles: true, cancelable: true, view: window, clientX: box.left + box.width * 0.5, clientY: box.top + box.height * 0.5 };
-    svg.dispatchEvent(new WheelEvent("wheel", { ...where, deltaY: turn < 30 ? -60 : 60 }));
-  }
-  return times;
-})()"""
+MOVING_TORCH = FRAMES_OF % (
+    """const drawn = (svg) => svg.querySelectorAll("path, polygon, rect").length;
+  const svg = [...document.querySelectorAll("svg")].sort((a, b) => drawn(b) - drawn(a))[0];
+  const box = svg.getBoundingClientRect();""",
+    FRAMES_TORCH,
+    """const where = { bubbles: true, cancelable: true, view: window, clientX: box.left + box.width * 0.5, clientY: box.top + box.height * 0.5 };
+    svg.dispatchEvent(new WheelEvent("wheel", { ...where, deltaY: turn < 30 ? -60 : 60 }));""",
+)
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -94,7 +95,7 @@ def row_of_oomph(browser: Browser, program: pathlib.Path, file: pathlib.Path) ->
         browser.wait("document.documentElement.dataset.explained", LIMIT_S)
         explained = time.time() - begun
         time.sleep(1)
-        times = browser.run(MOVING % FRAMES)
+        times = browser.run(MOVING)
         memory = browser.memory()
     page = file.with_suffix(".html")
     subprocess.run([str(program), "view", str(file), "--html", str(page)], check=True)
@@ -153,7 +154,7 @@ def row_of_torch(browser: Browser, folder: pathlib.Path, file: pathlib.Path) -> 
             browser.open(address)
             browser.wait("document.querySelectorAll('svg path, svg polygon, svg rect').length > 5", LIMIT_S)
             drawn = time.time() - begun
-            times = browser.run(MOVING_TORCH % 60)
+            times = browser.run(MOVING_TORCH)
         except AssertionError as error:
             thrown = [said for said in browser.complaints if "exceptionId" in said]
             assert not thrown, f"PyTorch's page was not set up rightly: {thrown[0]}"
@@ -178,6 +179,7 @@ def main() -> None:
             file = pathlib.Path(made) / f"{events}.pickle"
             command = [release / "examples/generate", file, "--events", str(events), "--depth", str(DEPTH), "--oom"]
             subprocess.run([str(word) for word in command], check=True)
+            os.sync()  # else the system writes it to the disk while it is read
             named = f"| {events:,} | {file.stat().st_size / 1e6:,.0f} "
             rows = [("`oomph view`", functools.partial(row_of_oomph, program=release / "oomph"))]
             if args.torch_page:

@@ -149,6 +149,16 @@ def convolutions(options: argparse.Namespace) -> None:
             print(json.dumps({"conv": shape, "bytes": bytes_found}))
 
 
+def say_errors(errors: dict[str, list[float]]) -> None:
+    """A line for each kind of peak: how far plans are off, in percent."""
+    for peak, found in errors.items():
+        sizes = sorted(map(abs, found))
+        if sizes:
+            high = sizes[min(len(sizes) - 1, int(0.95 * len(sizes)))]
+            middle = statistics.median(sizes)
+            print(f"{peak}: {len(sizes)} jobs, median {middle:.3f}%, 95th percentile {high:.3f}%, lowest {min(found):+.3f}%")
+
+
 def survey(options: argparse.Namespace) -> None:
     """The errors of many jobs."""
     errors: dict[str, list[float]] = {peak: [] for peak in PEAKS}
@@ -166,12 +176,7 @@ def survey(options: argparse.Namespace) -> None:
         for peak, off in zip(PEAKS, row, strict=True):
             errors[peak].append(off)
         print(f"| {measured['args']} | " + " | ".join(f"{off:+.3f}%" for off in row) + " |", flush=True)
-    for peak, found in errors.items():
-        sizes = sorted(map(abs, found))
-        if sizes:
-            high = sizes[min(len(sizes) - 1, int(0.95 * len(sizes)))]
-            middle = statistics.median(sizes)
-            print(f"{peak}: {len(sizes)} jobs, median {middle:.3f}%, 95th percentile {high:.3f}%, lowest {min(found):+.3f}%")
+    say_errors(errors)
 
 
 def main() -> None:

@@ -2,6 +2,9 @@
 
     python3 gpu/fit.py --oomph target/gpu/oomph --out fit.json
 
+`--search` makes the searches alone, which need no GPU: a run on a card finds their answers if `--work`, the interpreter and
+this file lie at the same paths there.
+
 For each: the job as it is, with all the memory; and the job in less, as `oomph fit` runs it, which times the best of each
 kind of measures. Asked is: does it complete, is the peak the planned one, are the losses those of the job as it is, and
 was the choice the quicker one?
@@ -44,8 +47,8 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any] | None:
     return json.loads(lines[-1]) if done.returncode == 0 and lines else None
 
 
-def fit(oomph: str, folder: pathlib.Path, job: str, limit: int, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [oomph, "fit", "--python", sys.executable, "--limit", str(limit), "--json", *options, *FLAGS, *words(job)]
+def fit(oomph: list[str], folder: pathlib.Path, job: str, limit: int, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [*oomph, "--limit", str(limit), "--json", *options, *FLAGS, *words(job)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
@@ -54,28 +57,38 @@ def main() -> None:
     parser.add_argument("--oomph", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--work", default="fit-work")
-    parser.add_argument("--jobs", default=f"0:{len(JOBS)}", help="which of them, such as 0:5")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--search", action="store_true")
+    every = ",".join(map(str, range(len(JOBS))))
+    parser.add_argument("--jobs", default=every, help="the numbers of some of them, such as 4,9")
     options = parser.parse_args()
-    oomph = str(pathlib.Path(options.oomph).resolve())
+    oomph = [str(pathlib.Path(options.oomph).resolve()), "fit", "--python", options.python]
     work = pathlib.Path(options.work).resolve()
-    first, last = map(int, options.jobs.split(":"))
-    rows = [{"job": job, "limit": limit << 20} for job, _, limit in JOBS[first:last]]
+    numbers = [int(number) for number in options.jobs.split(",")]
+    rows: list[dict[str, Any]] = [
+        {"job": JOBS[number][0], "limit": JOBS[number][2] << 20, "folder": str(work / str(number))} for number in numbers
+    ]
 
-    def search(item: tuple[int, dict[str, Any]]) -> None:
-        number, row = item
-        (work / str(number)).mkdir(parents=True, exist_ok=True)
-        done = fit(oomph, work / str(number), row["job"], row["limit"], "--dry-run", "--estimate")
+    def search(row: dict[str, Any]) -> None:
+        folder = pathlib.Path(row["folder"])
+        folder.mkdir(parents=True, exist_ok=True)
+        done = fit(oomph, folder, row["job"], row["limit"], "--dry-run", "--estimate")
         if done.returncode not in (0, 1):
             row["error"] = f"{done.returncode}: {done.stderr[-300:]}"
 
+    if options.search:
+        for row in rows:
+            search(row)
+            print(json.dumps(row), flush=True)
+        return
     # The searches need no GPU: they go on while the jobs run as they are.
     with ThreadPoolExecutor(5) as pool:
-        searches = pool.map(search, enumerate(rows))
+        searches = pool.map(search, rows)
         for row in rows:
             row["plain"] = told(subprocess.run([sys.executable, *words(row["job"])], capture_output=True, text=True))
         list(searches)
-    for number, row in enumerate(rows):
-        folder = work / str(number)
+    for row in rows:
+        folder = pathlib.Path(row["folder"])
         done = fit(oomph, folder, row["job"], row["limit"], "-o", "fit.json", "--force")
         row["fitted"] = told(done)
         if row["fitted"] is None:
