@@ -67,10 +67,6 @@ def test_it_holds_the_package_the_command_and_the_hook(wheel: pathlib.Path) -> N
     }
 
 
-def test_it_is_small(wheel: pathlib.Path) -> None:
-    assert wheel.stat().st_size < 10 << 20
-
-
 def test_it_asks_for_no_other_package(wheel: pathlib.Path) -> None:
     version = wheel.name.split("-")[1]
     metadata = zipfile.ZipFile(wheel).read(f"oomph-{version}.dist-info/METADATA").decode()
