@@ -20,6 +20,8 @@ from test_run_phantom import FILLS, TRAINS
 
 MIB = 1 << 20
 DRAWN = "document.documentElement?.dataset.drawn && document.documentElement.dataset.explained"
+# What a replay came to.
+TOLD = "oomphView.nodes.replayTold.textContent"
 # Nothing is asked for any more, and the last picture is drawn.
 QUIET = "oomphView.source.waiting.size === 0 && !oomphView.frame && [...oomphView.maps, ...oomphView.timelines].every((one) => one.tiles.asked.size === 0)"
 
@@ -282,13 +284,33 @@ def test_one_file_holds_the_same_page(browser: Browser, oomph_bin: str, fragment
     assert (again.returncode, again.stderr) == (1, f"oomph: {page} exists: pass --force to overwrite it\n")
     tile = "(async () => Array.from(new Uint8Array(await oomphView.source.bytes('%s'))).join())()"
     keys = ["0/0/t/line/2/0", "0/0/m/phase/2/0/16/0", "0/0/at/1623", "0/0/meta"]
+    replayed = ["0/1/t/line/2/0", "0/1/m/phase/2/0/16/0", "0/1/meta"]
     shown(browser, page.as_uri())
     kept = [browser.run(tile % key) for key in keys]
+    # What helps and the line to blame can be replayed here too.
+    chips = browser.run("[...document.querySelectorAll('.chips button')].map((each) => each.textContent)")
+    assert chips == [
+        "large_segment_size_mb:12",
+        "expandable_segments:True,large_segment_size_mb:12",
+        "without what train.py:142 case_frag_split holds then",
+    ]
+    told = {}
+    for chip in chips:
+        browser.run(f"[...document.querySelectorAll('.chips button')].find((each) => each.textContent === '{chip}').click()")
+        browser.wait(f"oomphView.variant === {chips.index(chip) + 1}")
+        browser.wait(QUIET)
+        told[chip] = browser.run(TOLD)
+    with_setting = [browser.run(tile % key) for key in replayed]
     assert browser.run("document.querySelector('.left-out').textContent").startswith("This file leaves out: search, stacks of single blocks")
     is_clean(browser, page.as_uri())
     with served(oomph_bin, fragmentation) as address:
         shown(browser, address)
         assert [browser.run(tile % key) for key in keys] == kept
+        for chip in chips:
+            browser.run(f"[...document.querySelectorAll('.chips button')].find((each) => each.textContent === '{chip}').click()")
+            browser.wait(f"oomphView.variant === {chips.index(chip) + 1}")
+            assert browser.run(TOLD) == told[chip]
+        assert [browser.run(tile % key) for key in replayed] == with_setting
 
 
 def test_a_link_restores_the_view_and_keys_change_it(browser: Browser, oomph_bin: str, fragmentation: pathlib.Path) -> None:

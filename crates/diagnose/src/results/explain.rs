@@ -78,10 +78,9 @@ impl Explained {
 
     /// Adds what the lines to blame say: `source` reads files; the recording knows the cells of a notebook.
     pub fn quote(&mut self, source: &dyn Fn(&Line) -> Option<String>) {
-        let Explained::Device(result) = self else { return };
-        let quotes = Vec::from_iter(result.culprits().map(|culprit| result.code(&culprit.line, source)));
-        let culprits = result.explanation.verdict.iter_mut().flat_map(|verdict| &mut verdict.culprits);
-        culprits.zip(quotes).for_each(|(culprit, quote)| culprit.code = quote);
+        if let Explained::Device(result) = self {
+            result.quote(source);
+        }
     }
 
     /// Whether a request for memory failed.
@@ -100,6 +99,13 @@ impl DeviceResult {
         let recording = recording.into();
         let explanation = explain(&recording, evaluate);
         DeviceResult { recording, explanation }
+    }
+
+    /// Adds what the lines to blame say.
+    pub fn quote(&mut self, source: &dyn Fn(&Line) -> Option<String>) {
+        let quotes = Vec::from_iter(self.culprits().map(|culprit| self.code(&culprit.line, source)));
+        let culprits = self.explanation.verdict.iter_mut().flat_map(|verdict| &mut verdict.culprits);
+        culprits.zip(quotes).for_each(|(culprit, quote)| culprit.code = quote);
     }
 
     fn culprits(&self) -> impl Iterator<Item = &Culprit> {

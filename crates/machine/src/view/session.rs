@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use oomph_diagnose::results::diff::DiffResult;
-use oomph_diagnose::results::explain::{DeviceResult, Explained};
+use oomph_diagnose::results::explain::DeviceResult;
 use oomph_diagnose::results::replay::ReplayResult;
-use oomph_report::view::{self, Key, Listed};
+use oomph_report::view::{self, Judged, Key, Listed};
 use oomph_trace::Bytes;
 use oomph_view::picture::{Filter, Picture, Subject};
 use oomph_view::{lives, without};
@@ -36,7 +36,7 @@ pub struct Session {
 struct Shown {
     input: Input,
     recorded: OnceLock<(Arc<Subject>, Arc<Picture>)>,
-    verdict: OnceLock<Arc<Vec<u8>>>,
+    verdict: OnceLock<Judged>,
     replays: Mutex<VecDeque<Replay>>,
     filtered: Mutex<VecDeque<(usize, Filter, Arc<Picture>)>>,
 }
@@ -87,6 +87,19 @@ impl Session {
         self.shown.get(place).map(|shown| (shown.subject(), shown.recorded()))
     }
 
+    /// What is asked for where one of the replays that say most is chosen.
+    pub(super) fn replays(&self, place: usize) -> &[String] {
+        self.shown.get(place).map_or(&[], |shown| &shown.verdict().replays)
+    }
+
+    /// The replays of a recording that were asked for and are kept, by number.
+    pub(super) fn replayed(&self, place: usize) -> Vec<(usize, Arc<Picture>)> {
+        let of = |shown: &Shown| {
+            locked(&shown.replays).iter().map(|replay| (replay.number, Arc::clone(&replay.picture))).collect()
+        };
+        self.shown.get(place).map(of).unwrap_or_default()
+    }
+
     /// The answer to a question; `None`: there is none. `only` is a filter.
     pub fn answer(&self, key: &str, only: &str) -> Option<Vec<u8>> {
         let words: Vec<&str> = key.split('/').collect();
@@ -132,21 +145,18 @@ impl Shown {
         Arc::clone(&self.made().1)
     }
 
-    fn verdict(&self) -> Arc<Vec<u8>> {
-        let make = || {
+    fn verdict(&self) -> &Judged {
+        self.verdict.get_or_init(|| {
             let subject = self.subject();
-            let result = DeviceResult::of(Arc::clone(&subject.recording), &cores::evaluate_shortlist);
-            let mut explained = Explained::Device(Box::new(result));
-            explained.quote(&source::line);
-            let Explained::Device(result) = &explained else { return Arc::default() };
-            Arc::new(view::verdict(result, &subject))
-        };
-        Arc::clone(self.verdict.get_or_init(make))
+            let mut result = DeviceResult::of(Arc::clone(&subject.recording), &cores::evaluate_shortlist);
+            result.quote(&source::line);
+            view::verdict(&result, &subject)
+        })
     }
 
     fn answer(&self, words: &[&str], only: &str) -> Option<Vec<u8>> {
         match words {
-            ["verdict"] => Some(self.verdict().to_vec()),
+            ["verdict"] => Some(self.verdict().document.clone()),
             ["replay", settings, limit] => Some(self.replay(&unescaped(settings)?, &unescaped(limit)?)),
             ["without", line, slot] => self.without(line.parse().ok()?, slot.parse().ok()?),
             [variant, rest @ ..] => {

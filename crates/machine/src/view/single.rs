@@ -3,6 +3,7 @@
 use oomph_report::view::{self, Budget, Kept};
 use oomph_view::groups::Part;
 use oomph_view::map::{greatest_height, highest_level};
+use oomph_view::picture::Picture;
 use oomph_view::pyramid::TILE;
 
 use super::session::Session;
@@ -11,7 +12,7 @@ use super::session::Session;
 pub fn single_file(session: &Session, budget: Budget) -> String {
     let mut kept = Kept::default();
     let mut left_out = vec![
-        "search, stacks of single blocks, filters and replays with other settings: `oomph view FILE` has them".to_owned(),
+        "search, stacks of single blocks, filters and further replays: `oomph view FILE` has them".to_owned(),
     ];
     let mut keep = |key: &str| session.answer(key, "").is_some_and(|answer| kept.add(key, &answer, budget));
     keep("list");
@@ -21,12 +22,20 @@ pub fn single_file(session: &Session, budget: Budget) -> String {
     for place in 1..session.len() {
         keep(&format!("compare/0/{place}"));
     }
-    let mut levels: Vec<Levels> = (0..session.len()).filter_map(|place| Levels::of(session, place)).collect();
-    for levels in &levels {
-        for slot in &levels.moments {
-            ["at", "flame", "modules"]
-                .iter()
-                .for_each(|what| _ = keep(&format!("{}/0/{what}/{slot}", levels.place)));
+    let mut levels = Vec::new();
+    for place in 0..session.len() {
+        let Some((subject, picture)) = session.recorded(place) else { continue };
+        let failed = picture.lives.failed.first().map(|failed| failed.event.0);
+        for slot in std::iter::once(picture.peak(&subject)).chain(failed) {
+            ["at", "flame", "modules"].iter().for_each(|what| _ = keep(&format!("{place}/0/{what}/{slot}")));
+        }
+        levels.push(Levels::of(place, 0, &picture));
+        for replay in session.replays(place) {
+            keep(&format!("{place}/{replay}"));
+        }
+        for (variant, picture) in session.replayed(place) {
+            keep(&format!("{place}/{variant}/meta"));
+            levels.push(Levels::of(place, variant, &picture));
         }
     }
     // Level by level for all of them, so that each gets its share.
@@ -45,7 +54,7 @@ pub fn single_file(session: &Session, budget: Budget) -> String {
             break;
         }
     }
-    for levels in levels.iter().filter(|levels| levels.is_cut) {
+    for levels in levels.iter().filter(|levels| levels.is_cut && levels.variant == 0) {
         left_out.push(format!(
             "of recording {}, columns of fewer than {} events, beyond {} MB",
             levels.place + 1,
@@ -56,13 +65,12 @@ pub fn single_file(session: &Session, budget: Budget) -> String {
     view::single_file(&kept, &left_out)
 }
 
-/// What is to be kept of one recording next.
+/// What is to be kept of one picture next: of a recording, or of a replay of it.
 struct Levels {
     place: usize,
+    variant: usize,
     slots: u32,
     units: u32,
-    /// The moments that are kept whole.
-    moments: Vec<u32>,
     /// The last level that was asked for, and how many were.
     level: u32,
     height: u32,
@@ -72,22 +80,19 @@ struct Levels {
 }
 
 impl Levels {
-    fn of(session: &Session, place: usize) -> Option<Levels> {
-        let (subject, picture) = session.recorded(place)?;
-        let mut moments = vec![picture.peak(&subject)];
-        moments.extend(picture.lives.failed.first().map(|failed| failed.event.0));
+    fn of(place: usize, variant: usize, picture: &Picture) -> Levels {
         let (slots, units) = (picture.lives.slots, picture.addresses.total);
-        Some(Levels {
+        Levels {
             place,
+            variant,
             slots,
             units,
-            moments,
             level: highest_level(slots),
             height: greatest_height(units),
             begun: false,
             is_full: false,
             is_cut: false,
-        })
+        }
     }
 
     /// The keys of the next finer level: of the timeline, and of the map in twice as many rows.
@@ -103,14 +108,14 @@ impl Levels {
         let tiles =
             |all: u32, each: u32, level: u32| (u64::from(all)).div_ceil(u64::from(each) << level) as u32;
         let columns = tiles(self.slots, TILE, self.level);
-        let place = self.place;
+        let of = format!("{}/{}", self.place, self.variant);
         let mut keys = Vec::new();
         for part in Part::ALL {
             let part = part.name();
-            keys.extend((0..columns).map(|tile| format!("{place}/0/t/{part}/{}/{tile}", self.level)));
+            keys.extend((0..columns).map(|tile| format!("{of}/t/{part}/{}/{tile}", self.level)));
             let rows = tiles(self.units, oomph_view::map::ROWS, self.height);
             for column in 0..columns {
-                let key = |row| format!("{place}/0/m/{part}/{}/{column}/{}/{row}", self.level, self.height);
+                let key = |row| format!("{of}/m/{part}/{}/{column}/{}/{row}", self.level, self.height);
                 keys.extend((0..rows).map(key));
             }
         }

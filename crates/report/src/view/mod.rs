@@ -22,4 +22,4 @@ pub use found::{block, found};
 pub use moment::{flame, modules, slice};
 pub use recording::{Listed, list, meta, refused, replayed};
 pub use tiles::{BadKey, Key};
-pub use verdict::verdict;
+pub use verdict::{Judged, verdict};

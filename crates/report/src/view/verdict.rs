@@ -9,8 +9,20 @@ use super::foreign::{bytes, document, text};
 use crate::breakdown::Breakdown;
 use crate::{recording, settings, verdict as said};
 
-/// What happened, why, and what to do; and what of it can be replayed.
-pub fn verdict(result: &DeviceResult, subject: &Subject) -> Vec<u8> {
+/// Replays under settings that a single file has room for, besides one without what a line holds.
+const KEPT_SETTINGS: usize = 2;
+
+/// The verdict on a recording.
+#[derive(Debug)]
+pub struct Judged {
+    /// For the page: what happened, why, and what to do; and what of it can be replayed.
+    pub document: Vec<u8>,
+    /// What the page asks for where one of the replays that say most is chosen.
+    pub replays: Vec<String>,
+}
+
+/// The verdict on a recording.
+pub fn verdict(result: &DeviceResult, subject: &Subject) -> Judged {
     let explanation = &result.explanation;
     let facts = said::facts(result);
     let mut facts: Vec<Value> = facts.iter().map(|(label, fact)| json!([label, text(fact)])).collect();
@@ -51,7 +63,9 @@ pub fn verdict(result: &DeviceResult, subject: &Subject) -> Vec<u8> {
     let steps = &explanation.steps;
     let starts: Vec<Value> =
         steps.starts.iter().zip(&steps.numbers).map(|(start, number)| json!([start.0, number])).collect();
-    document(&json!({
+    let menu = menu(result, subject);
+    let replays = replays(&menu, explanation.moment.event.0);
+    let document = document(&json!({
         "headline": text(&said::headline(result)),
         "failed": !explanation.ooms.is_empty(),
         "unknown": said::NO_CAUSE,
@@ -59,26 +73,84 @@ pub fn verdict(result: &DeviceResult, subject: &Subject) -> Vec<u8> {
         "facts": facts, "verdict": judged, "findings": findings,
         "memory": { "heading": text(&memory.heading), "parts": parts, "total": bytes(memory.total), "source": text(&memory.source) },
         "steps": starts,
-        "menu": menu(result, subject),
-    }))
+        "menu": menu.iter().map(Offer::shown).collect::<Vec<Value>>(),
+    }));
+    Judged { document, replays }
 }
 
-/// What is worth a replay: settings of the shortlist, those that help first; then the job without what a line to blame holds.
-fn menu(result: &DeviceResult, subject: &Subject) -> Value {
+/// What is worth a replay.
+enum Offer {
+    /// Settings of the shortlist, and whether they help.
+    Settings { settings: String, title: String, helps: bool },
+    /// The job without what the line of this number holds.
+    Without { line: usize, title: String },
+}
+
+impl Offer {
+    fn shown(&self) -> Value {
+        match self {
+            Offer::Settings { settings, title, helps } => {
+                json!({ "settings": settings, "title": title, "helps": helps })
+            }
+            Offer::Without { line, title } => json!({ "without": line, "title": text(title), "helps": null }),
+        }
+    }
+}
+
+/// Settings first, those that help before the others; then the job without what a line to blame holds.
+fn menu(result: &DeviceResult, subject: &Subject) -> Vec<Offer> {
     let explanation = &result.explanation;
-    let settings = explanation.fixes.iter().map(|fix| {
-        json!({
-            "settings": fix.candidate.options.to_string(),
-            "title": settings::named(&fix.candidate.options, "default settings"),
-            "helps": fix.helps,
-        })
+    let settings = explanation.fixes.iter().map(|fix| Offer::Settings {
+        settings: fix.candidate.options.to_string(),
+        title: settings::named(&fix.candidate.options, "default settings"),
+        helps: fix.helps,
     });
     let culprits = explanation.verdict.iter().flat_map(|found| &found.culprits);
     let lines = &subject.groups.lines;
     let without = culprits.filter_map(|culprit| {
-        let number = lines.iter().position(|line| line.as_ref() == Some(&culprit.line))?;
-        let name = &subject.groups.parts[Part::Line as usize].names[number];
-        Some(json!({ "without": number, "title": text(&format!("without what {name} holds then")), "helps": null }))
+        let line = lines.iter().position(|line| line.as_ref() == Some(&culprit.line))?;
+        let name = &subject.groups.parts[Part::Line as usize].names[line];
+        Some(Offer::Without { line, title: format!("without what {name} holds then") })
     });
-    Value::from(settings.chain(without).collect::<Vec<Value>>())
+    settings.chain(without).collect()
+}
+
+/// Of the menu at this slot, the settings that help, and the first line to blame.
+fn replays(menu: &[Offer], slot: u32) -> Vec<String> {
+    let settings = menu.iter().filter_map(|offer| match offer {
+        Offer::Settings { settings, helps: true, .. } => Some(format!("replay/{}/", escaped(settings))),
+        _ => None,
+    });
+    let without = menu.iter().filter_map(|offer| match offer {
+        Offer::Without { line, .. } => Some(format!("without/{line}/{slot}")),
+        Offer::Settings { .. } => None,
+    });
+    settings.take(KEPT_SETTINGS).chain(without.take(1)).collect()
+}
+
+/// As JavaScript's `encodeURIComponent` writes it.
+fn escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte);
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_menu_what_helps_is_kept_and_the_line_to_blame() {
+        let settings = |settings: &str, helps| Offer::Settings {
+            settings: settings.to_owned(),
+            title: String::new(),
+            helps,
+        };
+        let without = |line| Offer::Without { line, title: String::new() };
+        let menu =
+            [settings("a:1,b:é", true), settings("c:2", false), settings("d:3", true), settings("e:4", true)];
+        let menu: Vec<Offer> = menu.into_iter().chain([without(7), without(9)]).collect();
+        assert_eq!(replays(&menu, 5), ["replay/a%3A1%2Cb%3A%C3%A9/", "replay/d%3A3/", "without/7/5"]);
+    }
 }

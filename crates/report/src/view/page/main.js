@@ -347,12 +347,23 @@ class App {
     this.nodes.replayTold.textContent = "";
   }
 
+  /** What is asked for where a replay is chosen, or null. A file has what a line holds at the moment of its verdict. */
+  replayOf({ settings, limit, without }) {
+    if (without !== null) return `without/${without}/${(this.source.isFile && this.verdict ? this.verdict : this.state).slot}`;
+    return settings === null ? null : `replay/${encodeURIComponent(settings)}/${encodeURIComponent(limit || "")}`;
+  }
+
+  /** Whether a replay is to be had. */
+  hasReplay(what) {
+    return this.source.has(`${this.state.recording}/${this.replayOf(what)}`);
+  }
+
   /** Asks for the replay that the view names, if it is not there. */
   async replay() {
     const { state } = this;
-    const wanted = state.without !== null ? `without/${state.without}/${state.slot}` : state.settings !== null ? `replay/${encodeURIComponent(state.settings)}/${encodeURIComponent(state.limit || "")}` : null;
+    const wanted = this.replayOf(state);
     if (state.without !== null && this.replayKey && this.replayKey.startsWith(`without/${state.without}/`)) return;
-    if (wanted === this.replayKey || this.source.isFile) return;
+    if (wanted === this.replayKey || (wanted && !this.hasReplay(state))) return;
     this.dropReplay();
     this.replayKey = wanted;
     if (!wanted) return this.changed();

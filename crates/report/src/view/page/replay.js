@@ -17,9 +17,6 @@ export function outcome(found, meta) {
 
 /** The menu. `run` gets settings and a limit, `without` the number of a line. */
 export function showMenu(into, app, menu, act) {
-  if (app.source.isFile) {
-    return fill(into, [element("p", { class: "note" }, "A file cannot replay. `oomph view FILE` replays any setting at once.")]);
-  }
   const settings = element("input", { type: "text", placeholder: "expandable_segments:True", "aria-label": "Settings", size: 30, spellcheck: "false" });
   const limit = element("input", { type: "text", placeholder: "limit, e.g. 16 GiB", "aria-label": "Limit", size: 16, spellcheck: "false" });
   settings.value = app.state.settings || "";
@@ -28,13 +25,18 @@ export function showMenu(into, app, menu, act) {
     event.preventDefault();
     act({ settings: settings.value.trim(), limit: limit.value.trim(), without: null });
   } }, settings, limit, element("button", { type: "submit" }, "Replay"));
+  const what = (one) => (one.without === undefined ? { settings: one.settings, limit: "", without: null } : { settings: "", limit: "", without: one.without });
   const entry = (one) => element("button", {
     type: "button",
     class: one.helps ? "helps" : "",
     title: one.helps === null ? null : one.helps ? "helps" : "does not help",
-    onclick: () => act(one.without === undefined ? { settings: one.settings, limit: "", without: null } : { settings: "", limit: "", without: one.without }),
+    onclick: () => act(what(one)),
   }, one.title);
+  const clear = app.state.settings !== null ? element("button", { type: "button", onclick: () => act(null) }, "no replay") : null;
+  if (app.source.isFile) {
+    const note = element("p", { class: "note" }, "This file holds few replays. `oomph view FILE` replays any setting at once.");
+    return fill(into, [note, element("div", { class: "chips" }, menu.filter((one) => app.hasReplay(what(one))).map(entry), clear)]);
+  }
   const same = element("button", { type: "button", onclick: () => act({ settings: "", limit: "", without: null }) }, "as recorded");
-  const clear = element("button", { type: "button", onclick: () => act(null) }, "no replay");
-  return fill(into, [form, element("div", { class: "chips" }, menu.map(entry), same, app.state.settings !== null ? clear : null)]);
+  return fill(into, [form, element("div", { class: "chips" }, menu.map(entry), same, clear)]);
 }
