@@ -15,7 +15,6 @@ torch = pytest.importorskip("torch", reason="torch is not installed here")
 LIBRARIES = ("cublas", "cudnn", "cusolver", "cusparse", "cufft", "nccl")
 # What speaks only of versions and of errors is left to the libraries themselves.
 REAL = {
-    "cublasLtGetVersion",
     "cudnnGetCudartVersion",
     "cudnnGetErrorString",
     "cudnnGetLastErrorString",
@@ -82,6 +81,16 @@ def test_every_function_of_cuda_libraries_that_pytorch_wants_is_there(library: p
     defined, _ = symbols(library)
     assert sorted(name for name in wanted - defined - REAL if name.startswith(LIBRARIES)) == []
     assert sorted(defined & REAL) == []
+
+
+def test_the_version_of_a_library_that_is_loaded_is_its_own(run: Run) -> None:
+    code = """
+import ctypes, torch
+real = next(line.split()[-1] for line in open("/proc/self/maps") if "/libcublasLt.so" in line)
+print(*(ctypes.CDLL(name).cublasLtGetVersion() for name in (None, real)))
+"""
+    first, second = run(code).stdout.split()
+    assert first == second and int(first) > 120_000
 
 
 STEP = """

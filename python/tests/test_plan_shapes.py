@@ -57,7 +57,7 @@ DPO = {"weights": 2 * LLAMA}
 long = pytest.mark.long
 CASES = [
     pytest.param(Shape("nanogpt", "numpy", 967510336)),
-    pytest.param(Shape("diffusion", "torch", 995943999)),
+    pytest.param(Shape("diffusion", "torch", 998171856)),
     pytest.param(Shape("vision_workers", "torchvision", 268953572), marks=long),
     pytest.param(Shape("recipe", "transformers", 903950020), marks=long),
     pytest.param(Shape("lightning_validation", "pytorch_lightning", 36881456), marks=long),

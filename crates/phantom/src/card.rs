@@ -54,6 +54,31 @@ pub(crate) fn cache(card: &PhantomCard) -> u64 {
     mib << 20
 }
 
+/// Blocks of threads that fit on one multiprocessor.
+pub(crate) fn blocks_per_processor(card: &PhantomCard) -> i32 {
+    match card.capability {
+        (7, 5) | (8, 6) => 16,
+        (8, 9) | (12, _) => 24,
+        _ => 32,
+    }
+}
+
+/// The clock of the processors and that of the memory, in kHz: those of the best known card of each capability. They weigh
+/// little in the choice of engines.
+pub(crate) fn clocks(card: &PhantomCard) -> (u32, u32) {
+    match card.capability {
+        (6, _) => (1_480_000, 715_000),
+        (7, 5) => (1_590_000, 5_001_000),
+        (7, _) => (1_530_000, 877_000),
+        (8, 0) => (1_410_000, 1_593_000),
+        (8, 6) => (1_695_000, 6_251_000),
+        (8, 9) => (2_040_000, 6_251_000),
+        (10, _) => (1_965_000, 3_996_000),
+        (12, _) => (2_407_000, 14_001_000),
+        _ => (1_980_000, 3_201_000),
+    }
+}
+
 /// The card of this process; it does not change. A description that cannot be read ends the process: going on would be a
 /// run on another card than the one asked for.
 pub(crate) fn card() -> &'static PhantomCard {

@@ -1,9 +1,10 @@
 //! cuBLASLt. PyTorch allocates the workspace by its own settings, whatever an algorithm would need.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use crate::answer::{answer, offer, put};
 use crate::code::{Code, SUCCESS};
+use crate::real;
 use crate::store::{Handle, handle};
 
 /// `cublasLtMatmulHeuristicResult_t`: eight words of the algorithm, its workspace, whether it works, waves, reserve.
@@ -18,6 +19,10 @@ pub(crate) struct Heuristic {
 }
 
 answer! {
+    fn cublasLtCreate(at: *mut Handle) { *at = handle(); }
+
+    fn cublasLtMatrixTransformDescCreate(at: *mut Handle) { *at = handle(); }
+
     fn cublasLtMatmulDescCreate(at: *mut Handle) { *at = handle(); }
 
     fn cublasLtMatmulPreferenceCreate(at: *mut Handle) { *at = handle(); }
@@ -70,23 +75,61 @@ pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoCheck(
     unsafe { put(result, Heuristic { algorithm, waves: 1.0, ..Heuristic::default() }) }
 }
 
-/// Every setting of an algorithm is zero.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cublasLtMatmulAlgoConfigGetAttribute(
-    _: Handle,
-    _: c_int,
-    at: *mut u8,
-    size: usize,
-    written: *mut usize,
-) -> Code {
-    // SAFETY: the caller's buffer of `size` bytes, and its pointer, either of which may be null.
-    unsafe {
-        if !at.is_null() {
-            at.write_bytes(0, size);
+/// Every setting is zero: of an algorithm, of a product, of a layout, of a transformation.
+macro_rules! settings {
+    ($($name:ident)*) => { $(
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(
+            _: Handle,
+            _: c_int,
+            at: *mut u8,
+            size: usize,
+            written: *mut usize,
+        ) -> Code {
+            // SAFETY: the caller's buffer of `size` bytes, and its pointer, either of which may be null.
+            unsafe {
+                if !at.is_null() {
+                    at.write_bytes(0, size);
+                }
+                offer(written, size);
+            }
+            SUCCESS
         }
-        offer(written, size);
+    )* };
+}
+
+settings! {
+    cublasLtMatmulAlgoConfigGetAttribute
+    cublasLtMatmulDescGetAttribute
+    cublasLtMatrixLayoutGetAttribute
+    cublasLtMatrixTransformDescGetAttribute
+}
+
+/// The version of cuBLASLt where it is this library: in the process that asks cuDNN. Elsewhere the real library says it.
+const VERSION: usize = 130_100;
+
+/// The version of the real library, where there is one.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cublasLtGetVersion() -> usize {
+    let own = cublasLtGetVersion as extern "C" fn() -> usize as *mut c_void;
+    match real::loaded(&[c"libcublasLt.so.13", c"libcublasLt.so.12"], c"cublasLtGetVersion") {
+        Some(found) if found != own => {
+            // SAFETY: the function of this name has this signature in every version.
+            let ask: extern "C" fn() -> usize = unsafe { std::mem::transmute(found) };
+            ask()
+        }
+        _ => VERSION,
     }
-    SUCCESS
+}
+
+/// The parts of the version: major, minor, patch.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cublasLtGetProperty(part: c_int, at: *mut c_int) -> Code {
+    let version = cublasLtGetVersion();
+    let parts = [version / 10_000, version / 100 % 100, version % 100];
+    let found = usize::try_from(part).ok().and_then(|part| parts.get(part)).copied().unwrap_or(0);
+    // SAFETY: the caller's pointer.
+    unsafe { put(at, c_int::try_from(found).unwrap_or(0)) }
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 
-use crate::answer::{answer, put};
+use crate::answer::{answer, offer, put};
 use crate::card::{card, shared_per_processor, threads_per_processor};
-use crate::code::{self, Code, NOT_SUPPORTED};
+use crate::code::{self, Code, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, SUCCESS};
 use crate::functions::{cuCtxSetCurrent, cuInit};
 use crate::mapping::{
     cuMemAddressFree, cuMemAddressReserve, cuMemCreate, cuMemGetAllocationGranularity, cuMemMap,
@@ -43,6 +43,15 @@ pub(crate) fn attribute(number: c_int) -> c_int {
 
 /// The address of a function by its name, for programs that look it up.
 pub(crate) fn entry(name: &CStr) -> Handle {
+    let function = known(name).unwrap_or_else(|| {
+        code::log(&format!("{}, which is looked for by name", name.to_string_lossy()));
+        absent as *const ()
+    });
+    function.cast_mut().cast()
+}
+
+/// The function of a name, if the phantom has it.
+fn known(name: &CStr) -> Option<*const ()> {
     macro_rules! functions {
         ($($name:ident)*) => { [$((stringify!($name), $name as *const ())),*] };
     }
@@ -54,12 +63,7 @@ pub(crate) fn entry(name: &CStr) -> Handle {
     };
     let name = name.to_string_lossy();
     let is_it = |known: &str| known == name || known.strip_suffix("_v2") == Some(&*name);
-    let found = known.into_iter().find(|(known, _)| is_it(known)).map(|(_, function)| function);
-    let function = found.unwrap_or_else(|| {
-        code::log(&format!("{name}, which is looked for by name"));
-        absent as *const ()
-    });
-    function.cast_mut().cast()
+    known.into_iter().find(|(known, _)| is_it(known)).map(|(_, function)| function)
 }
 
 /// Stands for every function that the phantom does not have. The driver's failures are not the runtime's last error.
@@ -99,4 +103,32 @@ pub(crate) unsafe extern "C" fn cuDeviceGetName(at: *mut c_char, length: c_int, 
     let name = CString::new(card().name.as_bytes()).unwrap_or_default();
     // SAFETY: the caller's buffer of `length` bytes.
     unsafe { write_text(at, length, &name) }
+}
+
+/// Tables that are not documented: there are none.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cuGetExportTable(_: Handle, _: Handle) -> Code {
+    NOT_FOUND
+}
+
+/// The address of a function by its name. Other libraries look for many, and do without.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuGetProcAddress_v2(
+    name: *const c_char,
+    at: *mut Handle,
+    _: c_int,
+    _: u64,
+    found: *mut c_int,
+) -> Code {
+    if name.is_null() {
+        return INVALID_VALUE;
+    }
+    // SAFETY: the caller's C string.
+    let function = known(unsafe { CStr::from_ptr(name) });
+    // SAFETY: the caller's pointers, of which the last may be null. 1 stands for a name that is not known.
+    unsafe {
+        offer(found, c_int::from(function.is_none()));
+        offer(at, function.unwrap_or(std::ptr::null()).cast_mut().cast());
+    }
+    if function.is_some() { SUCCESS } else { NOT_FOUND }
 }

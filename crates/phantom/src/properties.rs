@@ -2,7 +2,7 @@
 
 use oomph_trace::phantom::PhantomCard;
 
-use crate::card::{cache, shared_per_processor, threads_per_processor};
+use crate::card::{blocks_per_processor, cache, shared_per_processor, threads_per_processor};
 
 /// A version of CUDA, by its layout of the structure. CUDA 13 dropped clock rates and modes.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(crate) fn describe(card: &PhantomCard, cuda: Cuda) -> Vec<u8> {
         ("regsPerMultiprocessor", [648, 632], 4, &[65_536]),
         ("cooperativeLaunch", [688, 668], 4, &[1]),
         ("sharedMemPerBlockOptin", [696, 672], 8, &[shared - (1 << 10)]),
-        ("maxBlocksPerMultiProcessor", [712, 688], 4, &[32]),
+        ("maxBlocksPerMultiProcessor", [712, 688], 4, &[blocks_per_processor(card) as u64]),
     ];
     let (which, length) = match cuda {
         Cuda::Twelve => (0, 1032),

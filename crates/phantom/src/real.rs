@@ -8,9 +8,6 @@ use crate::code::{self, Code, INVALID_VALUE, SUCCESS};
 pub(crate) fn version() -> c_int {
     /// Looks in the libraries that are loaded after this one.
     const NEXT: *mut c_void = -1_isize as *mut c_void;
-    unsafe extern "C" {
-        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    }
     // SAFETY: a C string; the handle is glibc's RTLD_NEXT.
     let found = unsafe { dlsym(NEXT, c"cudaRuntimeGetVersion".as_ptr()) };
     let mut version = 13_000;
@@ -23,6 +20,32 @@ pub(crate) fn version() -> c_int {
         }
     }
     version
+}
+
+unsafe extern "C" {
+    fn dlopen(name: *const c_char, how: c_int) -> *mut c_void;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// glibc's RTLD_LAZY.
+const LAZY: c_int = 1;
+/// glibc's RTLD_NOLOAD: a library that is there, or none.
+const AS_LOADED: c_int = 4;
+
+/// Loads a library, which stays; false where that fails.
+pub(crate) fn open(name: &CStr) -> bool {
+    // SAFETY: a C string.
+    !unsafe { dlopen(name.as_ptr(), LAZY) }.is_null()
+}
+
+/// A function of a library that is loaded under one of these names. It is looked for in that library first.
+pub(crate) fn loaded(names: &[&CStr], function: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a C string.
+    let open = |name: &&CStr| unsafe { dlopen(name.as_ptr(), LAZY | AS_LOADED) };
+    let library = names.iter().map(open).find(|library| !library.is_null())?;
+    // SAFETY: a library that is loaded stays so, and a C string.
+    let found = unsafe { dlsym(library, function.as_ptr()) };
+    (!found.is_null()).then_some(found)
 }
 
 /// Copies a C string into a buffer of `length` bytes, whole or not at all.

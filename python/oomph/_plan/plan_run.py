@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from . import evaluations, generation, hurry, network, paged, tracebacks, workers
+from . import evaluations, generation, hurry, network, phantom, tracebacks, workers
 from .hurry import Hurry
 from .modules import Modules
 from .questions import Questions, Stack
@@ -183,10 +183,11 @@ class PlanRun:
             "backward": {"frames": self.backward} if self.backward else None,
             "saved": {"frames": self._saves.first} if self._saves.first else None,
             "asked": self.questions.rows(),
-            "remarks": list(dict.fromkeys([*self.remarks, *paged.remarks()])),
+            "remarks": list(dict.fromkeys([*self.remarks, *phantom.remarks()])),
             "world": self.world.notes(),
             "wanted": network.wanted(getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)),
             "pinned": self._pinned(),
+            "doubted": phantom.doubted(),
         }
 
     def _pinned(self) -> int | None:

@@ -194,7 +194,8 @@ pub struct PlanResult {
     pub nccl: Bytes,
     /// What DDP's first buckets may hold beside the second ones, more than the peaks say.
     pub late: Bytes,
-    /// The least and the most that may be held at the peak, by where the driver puts segments.
+    /// The least and the most that may be held at the peak: by where the driver puts segments, and by what convolutions that
+    /// were not measured work in.
     pub held_between: Option<(Bytes, Bytes)>,
     /// The ranks of a distributed job; `None` where it is none.
     pub world: Option<PlannedWorld>,

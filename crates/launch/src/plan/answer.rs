@@ -118,9 +118,17 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
     if let Some((least, most)) = trial.held_between() {
         result.held_between = Some((least, most));
         if most.0 - least.0 > peaks.reserved.0 / SPREAD {
-            result.caveats.push(format!(
-                "what is held depends on where the driver puts memory: {least} to {most} were found by replays"
-            ));
+            let spread = if trial.doubt() > Bytes::ZERO {
+                format!(
+                    "convolutions of these shapes were not measured on this card: {least} to {most} may be held"
+                )
+            } else {
+                format!(
+                    "what is held depends on where the driver puts memory: {least} to {most} were found by replays"
+                )
+            };
+            let over = if fits && most > allowed { ", and not all of that fits" } else { "" };
+            result.caveats.push(spread + over);
         }
     }
     if fits && retries > 0 {

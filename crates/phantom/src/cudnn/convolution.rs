@@ -44,7 +44,7 @@ impl Descriptors {
             output: TENSORS.get(self.y)?,
             moves: MOVEMENTS.get(self.moves)?,
         };
-        Some(size(workspace(&convolution)))
+        Some(size(workspace(&convolution, None)))
     }
 }
 

@@ -1,12 +1,13 @@
 //! cuDNN's graph interface (`cudnnBackend…`): descriptors are bags of attributes that refer to one another. What a
-//! program builds is kept as it is built. Questions about engines are answered with one engine, and the workspace of
-//! its plan comes from the operations it is for.
+//! program builds is kept as it is built. Questions about the engines of a convolution are answered as the real library
+//! answers them, those about any other graph with one engine.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Arc;
 
 use super::descriptors::{Movement, Tensor};
+use super::engines::Engine;
 use super::problem::{Convolution, Direction};
 use super::{BAD_PARAM, found, put, unknown, workspaces};
 use crate::answer::{answer, offer};
@@ -27,6 +28,7 @@ mod number {
 
     /// The pads, strides and dilations of a movement.
     pub(super) const MOVES: [c_int; 3] = [105, 103, 102];
+    pub(super) const HEURISTIC_MODE: c_int = 200;
     pub(super) const HEURISTIC_GRAPH: c_int = 201;
     pub(super) const HEURISTIC_RESULTS: c_int = 202;
     pub(super) const CONFIGURATION_ENGINE: c_int = 300;
@@ -40,6 +42,7 @@ mod number {
     pub(super) const TENSOR_STRIDES: c_int = 903;
     pub(super) const ENGINE_GRAPH: c_int = 1300;
     pub(super) const ENGINE_INDEX: c_int = 1301;
+    pub(super) const ENGINE_NOTES: c_int = 1303;
 
     /// The attributes of a convolution's operation: movement, filter, input, output.
     pub(super) const FORWARD: [c_int; 4] = [702, 703, 704, 705];
@@ -129,19 +132,55 @@ impl Node {
         })
     }
 
-    /// The workspace of a graph of operations. Only convolutions need one: the buffers inside an attention are laid out
-    /// by the front end that is compiled into PyTorch.
-    fn workspace_of_graph(&self) -> u64 {
-        let mut operations = self.nodes(number::GRAPH_OPERATIONS).iter();
-        let convolution = operations.find_map(|operation| operation.convolution());
-        convolution.map_or(0, |convolution| workspaces::convolution::workspace(&convolution))
+    /// The convolution of a graph. The buffers inside other graphs, of an attention, are laid out by the front end that is
+    /// compiled into PyTorch.
+    fn convolution_of_graph(&self) -> Option<Convolution> {
+        self.nodes(number::GRAPH_OPERATIONS).iter().find_map(|operation| operation.convolution())
     }
 
-    /// The workspace of a configured engine.
+    /// The workspace of a configured engine: as it was offered, or what the operations of its graph need.
     fn workspace_of_configuration(&self) -> u64 {
         let graph =
             self.node(number::CONFIGURATION_ENGINE).and_then(|engine| engine.node(number::ENGINE_GRAPH));
-        graph.map_or(0, Self::workspace_of_graph)
+        let Some(convolution) = graph.and_then(Self::convolution_of_graph) else { return 0 };
+        let offered = self.wide(number::CONFIGURATION_WORKSPACE).first().copied();
+        workspaces::convolution::workspace(&convolution, offered.and_then(|bytes| u64::try_from(bytes).ok()))
+    }
+
+    /// The engines for the graph of a question, each with its settings, the best first.
+    fn configurations(&self) -> Vec<Arc<Self>> {
+        let graph = self.nodes(number::HEURISTIC_GRAPH);
+        let mode = self.enumerator(number::HEURISTIC_MODE).unwrap_or(0);
+        let is_single = graph.iter().all(|graph| graph.nodes(number::GRAPH_OPERATIONS).len() == 1);
+        let convolution = graph.first().filter(|_| is_single).and_then(|graph| graph.convolution_of_graph());
+        let offers = convolution.and_then(|convolution| workspaces::convolution::offers(mode, &convolution));
+        let Some(offers) = offers else {
+            // Of any other graph, one engine of which nothing is known.
+            return vec![Arc::new(Self::configuration(graph, 0, &[], None))];
+        };
+        let one = |offer: &Engine| {
+            Arc::new(Self::configuration(graph, offer.number, &offer.notes, Some(offer.bytes)))
+        };
+        offers.iter().map(one).collect()
+    }
+
+    /// An engine for a graph, with what it works in where that is known.
+    fn configuration(graph: &[Arc<Self>], engine: i64, notes: &[c_int], bytes: Option<u64>) -> Self {
+        let node = |kind, attributes| Self { kind, attributes: BTreeMap::from_iter(attributes) };
+        let notes = notes.iter().flat_map(|note| note.to_ne_bytes()).collect();
+        let engine = node(
+            number::ENGINE,
+            vec![
+                (number::ENGINE_GRAPH, Value::Nodes(graph.to_vec())),
+                (number::ENGINE_INDEX, Value::Plain(engine.to_ne_bytes().to_vec())),
+                (number::ENGINE_NOTES, Value::Plain(notes)),
+            ],
+        );
+        let mut attributes = vec![(number::CONFIGURATION_ENGINE, Value::Nodes(vec![Arc::new(engine)]))];
+        attributes.extend(
+            bytes.map(|bytes| (number::CONFIGURATION_WORKSPACE, Value::Plain(bytes.to_ne_bytes().to_vec()))),
+        );
+        node(number::ENGINE_CONFIGURATION, attributes)
     }
 
     /// The value of an attribute: as it was set, or as the library would derive it.
@@ -151,15 +190,7 @@ impl Node {
         }
         let wide = |number: u64| Value::Plain(number.to_ne_bytes().to_vec());
         Some(match attribute {
-            number::HEURISTIC_RESULTS => {
-                let graph = self.nodes(number::HEURISTIC_GRAPH).to_vec();
-                let mut engine = Self { kind: number::ENGINE, ..Self::default() };
-                engine.attributes.insert(number::ENGINE_GRAPH, Value::Nodes(graph));
-                engine.attributes.insert(number::ENGINE_INDEX, wide(0));
-                let mut found = Self { kind: number::ENGINE_CONFIGURATION, ..Self::default() };
-                found.attributes.insert(number::CONFIGURATION_ENGINE, Value::Nodes(vec![Arc::new(engine)]));
-                Value::Nodes(vec![Arc::new(found)])
-            }
+            number::HEURISTIC_RESULTS => Value::Nodes(self.configurations()),
             number::PLAN_WORKSPACE => {
                 wide(self.node(number::PLAN_CONFIGURATION).map_or(0, Self::workspace_of_configuration))
             }

@@ -3,6 +3,9 @@
 
 mod descriptors;
 mod problem;
+mod library;
+mod engines;
+mod asking;
 mod workspaces;
 mod convolution;
 mod graph;

@@ -43,9 +43,10 @@ document! {
         peak_allocated: Option<Bytes> = peaks.map(|peaks| peaks.allocated),
         /// The peak of what was held from the driver.
         peak_reserved: Option<Bytes> = peaks.map(|peaks| peaks.reserved),
-        /// The least that it was in replays with segments put elsewhere by the driver.
+        /// The least that it may be: in replays with segments put elsewhere by the driver, less what workspaces of convolutions that
+        /// were not measured may be off by.
         peak_reserved_least: Option<Bytes> = result.held_between.map(|(least, _)| least),
-        /// The most.
+        /// The most that it may be.
         peak_reserved_most: Option<Bytes> = result.held_between.map(|(_, most)| most),
         /// `peak_reserved` + `context_bytes` + `nccl_bytes` + `late_bytes`.
         process_bytes: Option<Bytes> = result.process(),

@@ -314,6 +314,8 @@ dicts! {
         wanted: Option<String>,
         /// The most of the host's memory that PyTorch had pinned; `None` where its version does not tell.
         pinned: Option<Bytes>,
+        /// The largest workspace of a convolution that is known only nearly.
+        doubted: u64 = 0,
     }
 
     /// A rank's place in its world.

@@ -1,15 +1,28 @@
 //! The workspaces of convolutions.
 
+use std::ffi::c_int;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::measured::{Shape, nearest};
 use super::parts::{Operands, Parts};
+use crate::card::card;
+use crate::cudnn::asking;
+use crate::cudnn::bytes_of;
+use crate::cudnn::engines::Engine;
 use crate::cudnn::problem::{Convolution, Direction};
 
-/// The workspace of the engine that cuDNN would choose.
-pub(crate) fn workspace(asked: &Convolution) -> u64 {
+/// The workspace of the engine that cuDNN would choose, or of the one that was `offered`.
+pub(crate) fn workspace(asked: &Convolution, offered: Option<u64>) -> u64 {
     let what = std::env::var("OOMPH_PHANTOM_LOG").unwrap_or_default();
-    let bytes = if what == "conv-marks" { mark() } else { estimate(asked) };
+    let bytes = match offered {
+        _ if what == "conv-marks" => mark(),
+        Some(bytes) => bytes,
+        None => match estimate(asked) {
+            Estimate::Measured(bytes) if card().capability == MEASURED => bytes,
+            Estimate::Measured(bytes) | Estimate::Voted(bytes) => doubted(bytes),
+        },
+    };
     if what.starts_with("conv") {
         use std::io::Write;
         // If even standard error is gone, nothing can be done.
@@ -18,21 +31,118 @@ pub(crate) fn workspace(asked: &Convolution) -> u64 {
     bytes
 }
 
+/// The engines that cuDNN would offer, the best first; `None` where only the table knows. A convolution that was measured
+/// on a card of this kind has what was measured.
+pub(crate) fn offers(mode: c_int, asked: &Convolution) -> Option<Vec<Engine>> {
+    let is_measured_kind = card().capability == MEASURED;
+    if is_measured_kind && matches!(estimate(asked), Estimate::Measured(_)) {
+        return None;
+    }
+    let choice = asking::choice(mode, asked)?;
+    let mut engines = choice.engines;
+    let is_narrow = bytes_of(asked.input.data_type) < 4;
+    // PyTorch does not take what computes in less than it was given.
+    if let Some(first) = engines.iter_mut().find(|engine| is_narrow || !engine.notes.contains(&DOWN_CONVERTS))
+    {
+        let is_measured_kind = is_measured_kind && choice.version == MEASURED_VERSION;
+        if !is_measured_kind {
+            doubted(first.bytes);
+        } else if is_unsure(asked, first.number) {
+            first.bytes = doubted(refined(asked, first.bytes));
+        }
+    }
+    (!engines.is_empty()).then_some(engines)
+}
+
+/// The largest workspace that is known only nearly.
+static DOUBTED: AtomicU64 = AtomicU64::new(0);
+
+/// Notes that this workspace is known only nearly.
+fn doubted(bytes: u64) -> u64 {
+    DOUBTED.fetch_max(bytes, Ordering::Relaxed);
+    bytes
+}
+
+/// The largest workspace of a convolution that is known only nearly, in bytes: of an engine of which cuDNN is unsure, or on
+/// a card on which nothing was measured.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn oomph_phantom_doubted() -> u64 {
+    DOUBTED.load(Ordering::Relaxed)
+}
+
+/// The capability of the card that the table was measured on, and the version of cuDNN.
+const MEASURED: (u8, u8) = (9, 0);
+const MEASURED_VERSION: usize = 91_900;
+/// `CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS`.
+const DOWN_CONVERTS: c_int = 1;
+
+/// Whether what an engine works in depends on more than cuDNN is told of a card: how its processors are grouped, and what
+/// cuBLASLt chooses. Of 56,508 measured workspaces those of all other engines are told to the byte.
+fn is_unsure(asked: &Convolution, engine: i64) -> bool {
+    let is_narrow = bytes_of(asked.input.data_type) < 4;
+    let unsure: &[i64] = match (asked.direction, is_narrow) {
+        (Direction::Forward, true) => &[58, 62, 67],
+        (Direction::Forward, false) => &[58, 67],
+        (Direction::Data, true) => &[63, 67],
+        (Direction::Data, false) => &[63, 71, 74],
+        (Direction::Filter, true) => &[61, 62, 65],
+        (Direction::Filter, false) => &[23, 30, 61, 62, 68],
+    };
+    unsure.contains(&engine)
+}
+
+/// What an engine works in of which cuDNN is unsure: as the nearest measured convolutions have it, if that is near to what
+/// cuDNN says.
+fn refined(asked: &Convolution, told: u64) -> u64 {
+    /// What counts as near: so many bytes, or this part of what is told.
+    const NEAR: (u64, u64) = (1 << 20, 10);
+    let is_flat = asked.moves.strides.len() == 2;
+    let voted = estimate(asked).bytes();
+    let is_near = voted.abs_diff(told) <= NEAR.0.max(told / NEAR.1);
+    if is_flat && is_near { voted } else { told }
+}
+
 /// How many measured convolutions vote on the engine.
 const VOTERS: usize = 5;
 
+/// With `OOMPH_PHANTOM_UNSEEN`, what was measured of a shape is not told of that shape: to see how plans are without it.
+fn leaves_out() -> bool {
+    static LEAVES_OUT: OnceLock<bool> = OnceLock::new();
+    *LEAVES_OUT.get_or_init(|| std::env::var_os("OOMPH_PHANTOM_UNSEEN").is_some())
+}
+
+/// What the table says of a convolution.
+#[derive(Clone, Copy, Debug)]
+enum Estimate {
+    /// It was measured.
+    Measured(u64),
+    /// Those that are near to it were.
+    Voted(u64),
+}
+
+impl Estimate {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Measured(bytes) | Self::Voted(bytes) => bytes,
+        }
+    }
+}
+
 /// The workspace of the engine that the nearest measured convolutions vote for; the weight of a vote falls with the
 /// distance. A convolution that was measured gets what was measured; one that compares with none gets nothing.
-fn estimate(asked: &Convolution) -> u64 {
+fn estimate(asked: &Convolution) -> Estimate {
     let (shape, batch) = (Shape::of(asked), asked.input.dim(0));
     let direction = match asked.direction {
         Direction::Forward => 0,
         Direction::Data => 1,
         Direction::Filter => 2,
     };
-    let near = nearest(&shape, batch, direction, VOTERS);
-    if let Some((0.0, bytes, _)) = near.first() {
-        return *bytes;
+    let near = nearest(&shape, batch, direction, VOTERS, leaves_out());
+    // Of three dimensions all but the last count as height, so they are never those that were measured.
+    if let Some((0.0, bytes, _)) = near.first()
+        && asked.moves.strides.len() <= 2
+    {
+        return Estimate::Measured(*bytes);
     }
     let engines: Vec<(f64, Parts)> = near
         .iter()
@@ -45,7 +155,7 @@ fn estimate(asked: &Convolution) -> u64 {
     };
     // Of equal votes the nearest engine wins. `max_by` takes the last of equals, so the order is reversed.
     let chosen = engines.iter().rev().max_by(|one, other| votes(one.1).total_cmp(&votes(other.1)));
-    chosen.map_or(0, |(_, parts)| Operands::of(&shape, batch).compose(*parts))
+    Estimate::Voted(chosen.map_or(0, |(_, parts)| Operands::of(&shape, batch).compose(*parts)))
 }
 
 /// A size that no other convolution gets, so that a workspace can be recognised in a recording by its size.
@@ -74,8 +184,9 @@ mod tests {
     #[test]
     fn a_convolution_of_single_precision_copies_its_operands() {
         let operands = |batch: u64| 2 * 4 * batch * 64 * 56 * 56 + 4 * 64 * 64 * 9;
-        assert_eq!(workspace(&layer(Direction::Forward, 64)), operands(64) + 147);
-        assert_eq!(workspace(&layer(Direction::Forward, 65)), operands(65) + 147);
-        assert!(workspace(&layer(Direction::Filter, 64)) >= operands(64));
+        let workspace = |direction, batch| workspace(&layer(direction, batch), None);
+        assert_eq!(workspace(Direction::Forward, 64), operands(64) + 147);
+        assert_eq!(workspace(Direction::Forward, 65), operands(65) + 147);
+        assert!(workspace(Direction::Filter, 64) >= operands(64));
     }
 }

@@ -174,12 +174,13 @@ fn table() -> &'static [Measurement] {
 }
 
 /// The measured convolutions that are nearest to this one, with their distances and workspaces, nearest first. Only
-/// those count whose workspace in this direction is known.
+/// those count whose workspace in this direction is known; `but_itself`: and which are of another shape.
 pub(crate) fn nearest(
     shape: &Shape,
     batch: u64,
     direction: usize,
     count: usize,
+    but_itself: bool,
 ) -> Vec<(f64, u64, &'static Measurement)> {
     let distance = |measured: &Measurement| {
         let apart = shape.distance(&measured.shape)?;
@@ -188,12 +189,22 @@ pub(crate) fn nearest(
         Some(apart + batches * if apart < 0.1 { 0.5 } else { 1.0 })
     };
     let known = |measured: &'static Measurement| {
+        if but_itself && measured.shape == *shape {
+            return None;
+        }
         Some((distance(measured)?, measured.bytes.get(direction).copied().flatten()?, measured))
     };
-    let mut near: Vec<_> = table().iter().filter_map(known).collect();
-    near.sort_by(|one, other| one.0.total_cmp(&other.0));
-    near.truncate(count);
-    near
+    let mut near: Vec<_> = table().iter().filter_map(known).enumerate().collect();
+    // Of equally near ones the first in the table. Most are far, and need no order.
+    let order = |one: &(usize, (f64, u64, &Measurement)), other: &(usize, (f64, u64, &Measurement))| {
+        one.1.0.total_cmp(&other.1.0).then(one.0.cmp(&other.0))
+    };
+    if count < near.len() {
+        near.select_nth_unstable_by(count, order);
+        near.truncate(count);
+    }
+    near.sort_unstable_by(order);
+    near.into_iter().map(|(_, found)| found).collect()
 }
 
 #[cfg(test)]
@@ -210,9 +221,11 @@ mod tests {
     #[test]
     fn a_measured_convolution_is_nearest_to_itself() {
         for measured in table().iter().filter(|it| it.bytes[2].is_some()).step_by(97) {
-            let found = nearest(&measured.shape, measured.batch, 2, 1);
+            let found = nearest(&measured.shape, measured.batch, 2, 1, false);
             let [(distance, _, found)] = found.as_slice() else { panic!("one was asked for") };
             assert_eq!((&found.shape, found.batch, *distance), (&measured.shape, measured.batch, 0.0));
+            let others = nearest(&measured.shape, measured.batch, 2, 1, true);
+            assert!(others.iter().all(|(.., other)| other.shape != measured.shape));
         }
     }
 }

@@ -1,0 +1,233 @@
+//! Which engines cuDNN would choose for a convolution, and how that is asked and told in lines of text.
+
+use std::ffi::c_int;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::descriptors::{Movement, Tensor};
+use super::library::{Given, Twin, make};
+use super::problem::{Convolution, Direction};
+
+/// An engine with its settings, as cuDNN offers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Engine {
+    /// Its number, of the version of cuDNN that was asked.
+    pub(crate) number: i64,
+    /// What it works in.
+    pub(crate) bytes: u64,
+    /// `cudnnBackendNumericalNote_t`: what a program may not want of it.
+    pub(crate) notes: Vec<c_int>,
+}
+
+/// More engines than this are not told: programs take the first that they like.
+const MOST: usize = 64;
+
+fn list<T: ToString>(values: &[T]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
+    text.split(',').filter(|word| !word.is_empty()).map(|word| word.parse().ok()).collect()
+}
+
+/// A question as a line: how to choose, then the convolution.
+pub(crate) fn question(mode: c_int, asked: &Convolution) -> String {
+    let direction = match asked.direction {
+        Direction::Forward => 0,
+        Direction::Data => 1,
+        Direction::Filter => 2,
+    };
+    let mut line = format!("{mode};{direction};{}", asked.input.data_type);
+    for tensor in [&asked.input, &asked.filter, &asked.output] {
+        let _ = write!(line, ";{};{}", list(&tensor.dims), list(&tensor.strides));
+    }
+    let Movement { pads, strides, dilations } = &asked.moves;
+    let _ = write!(line, ";{};{};{}", list(pads), list(strides), list(dilations));
+    line
+}
+
+/// Reads a question.
+fn read_question(line: &str) -> Option<(c_int, Convolution)> {
+    let words: Vec<&str> = line.split(';').collect();
+    let &[mode, direction, data_type, xd, xs, wd, ws, yd, ys, pads, strides, dilations] = words.as_slice()
+    else {
+        return None;
+    };
+    let data_type = data_type.parse().ok()?;
+    let tensor = |dims, strides| Some(Tensor { data_type, dims: numbers(dims)?, strides: numbers(strides)? });
+    let convolution = Convolution {
+        direction: match direction {
+            "0" => Direction::Forward,
+            "1" => Direction::Data,
+            "2" => Direction::Filter,
+            _ => return None,
+        },
+        input: tensor(xd, xs)?,
+        filter: tensor(wd, ws)?,
+        output: tensor(yd, ys)?,
+        moves: Movement { pads: numbers(pads)?, strides: numbers(strides)?, dilations: numbers(dilations)? },
+    };
+    Some((mode.parse().ok()?, convolution))
+}
+
+/// An answer as a line; the first choice first.
+fn answer(engines: &[Engine]) -> String {
+    let told =
+        engines.iter().map(|engine| format!("{}:{}:{}", engine.number, engine.bytes, list(&engine.notes)));
+    told.collect::<Vec<_>>().join(" ")
+}
+
+/// Reads an answer; `None` where it is none.
+pub(crate) fn read_answer(line: &str) -> Option<Vec<Engine>> {
+    let one = |word: &str| {
+        let mut parts = word.split(':');
+        let (number, bytes, notes) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Engine { number: number.parse().ok()?, bytes: bytes.parse().ok()?, notes: numbers(notes)? })
+    };
+    line.split_whitespace().map(one).collect()
+}
+
+/// The answer to a question about a card.
+pub(super) fn tell(line: &str, card: &Arc<Twin>) -> String {
+    let engines = read_question(line).and_then(|(mode, asked)| choose(mode, &asked, card));
+    answer(&engines.unwrap_or_default())
+}
+
+/// Numbers of cudnn_graph.h.
+mod number {
+    use std::ffi::c_int;
+
+    pub(super) const TYPE_DATA: c_int = 1;
+    pub(super) const TYPE_WIDE: c_int = 3;
+    pub(super) const TYPE_FLOAT: c_int = 4;
+    pub(super) const TYPE_DOUBLE: c_int = 5;
+    pub(super) const TYPE_MODE: c_int = 7;
+    pub(super) const TYPE_HEURISTIC: c_int = 8;
+    pub(super) const TYPE_NOTE: c_int = 11;
+    pub(super) const DATA_FLOAT: c_int = 0;
+    pub(super) const DATA_DOUBLE: c_int = 1;
+    pub(super) const CROSS_CORRELATION: c_int = 1;
+}
+
+/// Asks the real library.
+fn choose(mode: c_int, asked: &Convolution, card: &Arc<Twin>) -> Option<Vec<Engine>> {
+    let graph = graph(asked)?;
+    let mode = mode.to_ne_bytes();
+    let heuristics = make(
+        4,
+        [
+            (201, Given::Twins(vec![Arc::new(graph)])),
+            (200, Given::Plain(number::TYPE_HEURISTIC, 1, &mode)),
+            (204, Given::Twins(vec![Arc::clone(card)])),
+        ],
+    )?;
+    let engine = |configuration: &Twin| {
+        let engine = configuration.parts(300, 2, 1).pop()?;
+        Some(Engine {
+            number: engine.wide(1301)?,
+            bytes: u64::try_from(configuration.wide(303)?).ok()?,
+            notes: engine.enumerators(1303, number::TYPE_NOTE),
+        })
+    };
+    Some(heuristics.parts(202, 3, MOST).iter().filter_map(engine).collect())
+}
+
+fn bytes_of(values: &[i64]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+}
+
+/// The graph of one operation, as PyTorch builds it.
+fn graph(asked: &Convolution) -> Option<Twin> {
+    let is_double = asked.input.data_type == number::DATA_DOUBLE;
+    let compute = if is_double { number::DATA_DOUBLE } else { number::DATA_FLOAT }.to_ne_bytes();
+    let dims = i64::try_from(asked.moves.strides.len()).ok()?.to_ne_bytes();
+    let mode = number::CROSS_CORRELATION.to_ne_bytes();
+    let [pads, strides, dilations] =
+        [&asked.moves.pads, &asked.moves.strides, &asked.moves.dilations].map(|values| bytes_of(values));
+    let rank = asked.moves.strides.len();
+    let wide = |bytes| Given::Plain(number::TYPE_WIDE, rank, bytes);
+    let moves = make(
+        1,
+        [
+            (100, Given::Plain(number::TYPE_DATA, 1, &compute)),
+            (101, Given::Plain(number::TYPE_MODE, 1, &mode)),
+            (106, Given::Plain(number::TYPE_WIDE, 1, &dims)),
+            (105, wide(&pads)),
+            (104, wide(&pads)),
+            (102, wide(&dilations)),
+            (103, wide(&strides)),
+        ],
+    )?;
+    let (kind, first) = match asked.direction {
+        Direction::Forward => (10, 700),
+        Direction::Data => (12, 706),
+        Direction::Filter => (11, 712),
+    };
+    let [x, w, y] = [(&asked.input, 'x'), (&asked.filter, 'w'), (&asked.output, 'y')]
+        .map(|(shape, name)| tensor(shape, i64::from(u32::from(name))));
+    let (one, zero, scale) = if is_double {
+        (1.0_f64.to_ne_bytes().to_vec(), 0.0_f64.to_ne_bytes().to_vec(), number::TYPE_DOUBLE)
+    } else {
+        (1.0_f32.to_ne_bytes().to_vec(), 0.0_f32.to_ne_bytes().to_vec(), number::TYPE_FLOAT)
+    };
+    let twin = |twin: Twin| Given::Twins(vec![Arc::new(twin)]);
+    let operation = make(
+        kind,
+        [
+            (first, Given::Plain(scale, 1, &one)),
+            (first + 1, Given::Plain(scale, 1, &zero)),
+            (first + 2, twin(moves)),
+            (first + 3, twin(w?)),
+            (first + 4, twin(x?)),
+            (first + 5, twin(y?)),
+        ],
+    )?;
+    make(15, [(801, twin(operation))])
+}
+
+fn tensor(shape: &Tensor, name: i64) -> Option<Twin> {
+    /// PyTorch looks at addresses: the allocator's are multiples of 512, and it counts up to this.
+    const ALIGNMENT: i64 = 32;
+    let (dims, strides) = (bytes_of(&shape.dims), bytes_of(&shape.strides));
+    make(
+        17,
+        [
+            (901, Given::Plain(number::TYPE_DATA, 1, &shape.data_type.to_ne_bytes())),
+            (902, Given::Plain(number::TYPE_WIDE, shape.dims.len(), &dims)),
+            (903, Given::Plain(number::TYPE_WIDE, shape.strides.len(), &strides)),
+            (906, Given::Plain(number::TYPE_WIDE, 1, &name.to_ne_bytes())),
+            (900, Given::Plain(number::TYPE_WIDE, 1, &ALIGNMENT.to_ne_bytes())),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cudnn::problem::tests::dense;
+
+    #[test]
+    fn questions_and_answers_are_read_as_they_were_written() {
+        let asked = Convolution {
+            direction: Direction::Filter,
+            input: dense(9, &[2, 3, 4, 8, 8]),
+            filter: dense(9, &[6, 3, 1, 3, 3]),
+            output: dense(9, &[2, 6, 4, 8, 8]),
+            moves: Movement { pads: vec![0, 1, 1], strides: vec![1; 3], dilations: vec![1; 3] },
+        };
+        let line = question(0, &asked);
+        assert_eq!(
+            line,
+            "0;2;9;2,3,4,8,8;768,256,64,8,1;6,3,1,3,3;27,9,9,3,1;2,6,4,8,8;1536,256,64,8,1;0,1,1;1,1,1;1,1,1"
+        );
+        assert_eq!(read_question(&line), Some((0, asked)));
+        let engines = vec![
+            Engine { number: 58, bytes: 400, notes: vec![0, 4] },
+            Engine { number: 1, bytes: 0, notes: vec![] },
+        ];
+        assert_eq!(answer(&engines), "58:400:0,4 1:0:");
+        assert_eq!(read_answer("58:400:0,4 1:0:"), Some(engines));
+        assert_eq!((read_answer(""), read_answer("58:x:")), (Some(Vec::new()), None));
+        assert_eq!(read_question("0;1"), None);
+    }
+}

@@ -1,0 +1,30 @@
+"""What the phantom GPU itself has to say of a run."""
+
+from __future__ import annotations
+
+import ctypes
+
+
+def _number(name: str) -> int:
+    """What a function of the phantom counts; 0 on a real card."""
+    try:
+        read = getattr(ctypes.CDLL(None), name)
+    except (AttributeError, OSError):
+        return 0
+    read.restype = ctypes.c_uint64
+    return int(read())
+
+
+def remarks() -> list[str]:
+    """How much managed memory the program had at most, in which paged optimizers keep their state; nothing where it had none."""
+    most = _number("oomph_phantom_managed")
+    if most == 0:
+        return []
+    return [
+        f"{most / (1 << 20):.2f} MiB are paged memory, which the driver moves to the host where the card is full: not counted"
+    ]
+
+
+def doubted() -> int:
+    """The largest workspace of a convolution that is known only nearly, in bytes."""
+    return _number("oomph_phantom_doubted")
