@@ -25,9 +25,9 @@ world = dist.get_world_size()
 
 def plan(programs: Programs, script: str, *words: str, launcher: tuple[str, ...] = ()) -> dict[str, Any]:
     programs.write(BEGIN + script)
-    command = [programs.oomph, "plan", "--gpu", "H200", "--json", "--quiet", "--no-options", "--python", programs.warm_python]
+    command = [programs.oomph, "plan", "--gpu", "H200", "--json", "--quiet", "--python", programs.warm_python]
     environment = {**programs.environment(None), "OOMPH_PHANTOM_LIB": programs.phantom}
-    command += [*words, *launcher, "train.py"]
+    command += [*([] if "--options" in words else ["--no-options"]), *words, *launcher, "train.py"]
     done = subprocess.run(command, cwd=programs.folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.stdout, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -147,3 +147,37 @@ def test_a_rank_that_there_is_not_is_refused(programs: Programs) -> None:
     command = [programs.oomph, "plan", "--gpu", "H200", "--nproc", "2", "--rank", "2", "train.py"]
     done = subprocess.run(command, cwd=programs.folder, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, "oomph: there is no rank 2: the world has 2, from 0 on\n")
+
+
+LAYERS = """
+from torch.distributed.fsdp import fully_shard
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2048, 2048, bias=False)
+    def forward(self, x):
+        return self.layer(x).relu()
+model = nn.Sequential(*[Block() for _ in range(8)]).to(device)
+"""
+STEPS = """
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.randn(8, 2048, device=device)).sum().backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+COPIED = "model = nn.parallel.DistributedDataParallel(model)\n"
+DIVIDED = "for block in model:\n    fully_shard(block)\nfully_shard(model)\n"
+
+
+def test_what_fsdp_would_save_is_what_it_needs_by_hand(programs: Programs) -> None:
+    changed = plan(programs, LAYERS + COPIED + STEPS, "--nproc", "8", "--options")
+    by_hand = plan(programs, LAYERS + DIVIDED + STEPS, "--nproc", "8")
+    (found,) = (option for option in changed["options"] if option["change"] == "FSDP instead of DDP")
+    assert found["peak_reserved"] == by_hand["peak_reserved"] < changed["peak_reserved"] / 2
+    # Who does not use DDP, or has its optimizer hold what is divided, is not told of it.
+    optimizer, loop = STEPS.split("for _", 1)
+    for script in (DIVIDED + STEPS, optimizer + COPIED + "for _" + loop):
+        answer = plan(programs, LAYERS + script, "--nproc", "8", "--options")
+        assert [option for option in answer["options"] if "FSDP" in option["change"]] == []

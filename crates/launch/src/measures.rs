@@ -9,6 +9,9 @@ pub struct Measures {
     /// Autocast around the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autocast: Option<Precision>,
+    /// FSDP instead of DDP.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sharded: bool,
     /// Another form of the optimizers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<Form>,

@@ -24,6 +24,7 @@ class Measures:
         self._losses: Any = None
         self._states: Any = None
         self._activations: Any = None
+        self._sharding: Any = None
         self._torch: Any = None
         # Whether what is computed is real: not so on a phantom GPU.
         self.is_real = True
@@ -71,6 +72,10 @@ class Measures:
         on_host = self._asked.get("host_activations")
         if on_host:
             self._activations = host_activations.Activations(torch, tuple(on_host))
+        if self._asked.get("sharded"):
+            from .sharding import Sharding
+
+            self._sharding = Sharding(torch, self.remarks)
         if self._asked.get("proof"):
             from . import proof
 
@@ -112,5 +117,7 @@ class Measures:
             remarks.append("not changed: no optimizer has state that can be on the host")
         if self._activations is not None and not self._activations.moved:
             remarks.append("not changed: no model saves activations that can be on the host")
+        if self._sharding is not None and not self._sharding.divided:
+            remarks.append("not changed: no model was given to DDP")
         timed = {"step_us": self._timing.step_us} if self._timing is not None else {}
         return {"remarks": remarks, **self.found, **timed}

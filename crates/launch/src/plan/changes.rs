@@ -48,8 +48,9 @@ impl Runs<'_> {
     /// that need the least.
     pub(super) fn outcomes(&self, capability: (u8, u8), is_needed: bool) -> io::Result<Vec<Outcome>> {
         let Some(had) = self.base.peaks.map(|peaks| peaks.reserved) else { return Ok(Vec::new()) };
+        let ranks = self.base.notes.world.as_ref().map_or(1, |world| world.size);
         let alone: Vec<Together> =
-            changes(capability).iter().map(|change| Together::of(&[*change])).collect();
+            changes(capability, ranks).iter().map(|change| Together::of(&[*change])).collect();
         let (singles, with_settings) = self.tried(&alone, is_needed)?;
         let mut found: Vec<Outcome> = self.replayed(&Together::default(), self.base).into_iter().collect();
         let wins = |outcome: &&Outcome| outcome.need.is_none() || outcome.wins_over(had);

@@ -8,7 +8,7 @@ use super::options::{Change, Family, Outcome, Together};
 /// wins most first. One that wins nothing alone may win where another has moved the peak.
 pub(super) fn parts(singles: &[Outcome]) -> Vec<(Change, Bytes)> {
     let mut parts: Vec<(Change, Bytes)> = Vec::new();
-    for family in [Family::Precision, Family::Recomputing, Family::Optimizer] {
+    for family in [Family::Precision, Family::Recomputing, Family::Optimizer, Family::Parallelism] {
         let known = singles.iter().filter_map(|outcome| match outcome.together.changes.as_slice() {
             [change] if change.family == family => Some((*change, outcome.need?.needs)),
             _ => None,
@@ -32,9 +32,9 @@ pub(super) fn first(parts: &[(Change, Bytes)]) -> Vec<Together> {
 /// What to run after that: the other pairs. Nothing where a pair fits, or where all together need too much and each wins
 /// something alone (`had` is what is needed with none): then fewer of them need more.
 pub(super) fn second(parts: &[(Change, Bytes)], ran: &[Outcome], had: Bytes) -> Vec<Together> {
-    let [one, other, third] = parts else { return Vec::new() };
+    let [one, other, third, ..] = parts else { return Vec::new() };
     let pair_fits = ran.iter().any(|outcome| outcome.fits() && outcome.together.changes.len() == 2);
-    let all_fit = ran.iter().any(|outcome| outcome.fits() && outcome.together.changes.len() == 3);
+    let all_fit = ran.iter().any(|outcome| outcome.fits() && outcome.together.changes.len() == parts.len());
     let each_wins = parts.iter().all(|(_, needs)| *needs <= had);
     if pair_fits || (!all_fit && each_wins) {
         return Vec::new();
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn outcome(keys: &[&str], gib: u64) -> Outcome {
-        let all = changes((8, 0));
+        let all = changes((8, 0), 1);
         let made: Vec<Change> =
             keys.iter().flat_map(|key| all.iter().find(|change| change.key == *key)).copied().collect();
         let need = Need { fits: gib <= 8, needs: Bytes::gib(gib) };

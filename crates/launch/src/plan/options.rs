@@ -40,10 +40,13 @@ pub enum Family {
     Recomputing,
     /// Another form of the optimizer.
     Optimizer,
+    /// Parts on every rank instead of copies.
+    Parallelism,
 }
 
 const NOTHING: Measures = Measures {
     autocast: None,
+    sharded: false,
     optimizer: None,
     loss: None,
     checkpointing: None,
@@ -73,9 +76,18 @@ const FP16: Change = Change {
                   torch.amp.GradScaler (this card does not compute in bf16)",
 };
 
-/// The changes that can be tried on any script, on a card of this capability.
-pub fn changes(capability: (u8, u8)) -> [Change; 4] {
-    [
+const FSDP: Change = Change {
+    key: "fsdp",
+    family: Family::Parallelism,
+    measures: Measures { sharded: true, ..NOTHING },
+    name: "FSDP instead of DDP",
+    instruction: "fully_shard(block) of torch.distributed.fsdp for each block, then fully_shard(model), instead of \
+                  DistributedDataParallel(model); the optimizer after that",
+};
+
+/// The changes that can be tried on any script, on a card of this capability, by so many ranks.
+pub fn changes(capability: (u8, u8), ranks: u32) -> Vec<Change> {
+    let mut changes = vec![
         if capability < HAS_BF16 { FP16 } else { BF16 },
         Change {
             key: "checkpointing",
@@ -98,7 +110,11 @@ pub fn changes(capability: (u8, u8)) -> [Change; 4] {
             name: "optimizer without foreach",
             instruction: "foreach=False in the optimizer",
         },
-    ]
+    ];
+    if ranks > 1 {
+        changes.push(FSDP);
+    }
+    changes
 }
 
 /// Changes that are made together; none: the program as it is.
@@ -125,6 +141,7 @@ impl Together {
     pub fn measures(&self) -> Option<Measures> {
         let merged = |so_far: Measures, change: &Change| Measures {
             autocast: so_far.autocast.or(change.measures.autocast),
+            sharded: so_far.sharded || change.measures.sharded,
             optimizer: so_far.optimizer.or(change.measures.optimizer),
             checkpointing: so_far.checkpointing.or(change.measures.checkpointing),
             ..so_far
@@ -248,9 +265,9 @@ pub fn setting(trial: &Trial, allowed: Bytes) -> Option<(Options, Need)> {
     helps.then(|| (best.options.clone(), Need { fits: best.completes, needs: best.peak_reserved }))
 }
 
-/// Those that fit first, of them those of the fewest changes; then by what they need.
+/// Those that fit first, of them those of the fewest changes; then by what the process needs.
 pub fn sort(outcomes: &mut [Outcome]) {
-    let needs = |outcome: &Outcome| outcome.need.map_or(Bytes(u64::MAX), |need| need.needs);
+    let needs = |outcome: &Outcome| outcome.need.map_or(Bytes(u64::MAX), |need| need.needs + outcome.beside);
     outcomes.sort_by_key(|outcome| {
         let count = if outcome.fits() { outcome.together.count() } else { 0 };
         (!outcome.fits(), count, needs(outcome))
