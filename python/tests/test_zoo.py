@@ -30,7 +30,7 @@ ZOO = pathlib.Path(__file__).with_name("zoo")
 # Those with torch that always run, and those of them that have to import it themselves.
 SHORT = {
     "torch_subclass", "torch_optimizer_odd", "torch_hooks", "torch_patched", "torch_meta_path", "torch_oom_caught",
-    "torch_memory_api", "torch_modes",
+    "torch_memory_api", "torch_modes", "torch_getpid",
 }  # fmt: skip
 COLD = {"torch_meta_path"}
 

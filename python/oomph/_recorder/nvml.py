@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+# The function itself: a program may replace the builtin, and would notice that somebody calls it.
+from io import open as open_file
+
 # NVML says "not available" of a figure with all bits set.
 _NOT_AVAILABLE = (1 << 64) - 1
 
@@ -36,7 +39,7 @@ def _processes(ctypes: Any, library: Any, handle: Any) -> list[dict[str, Any]]:
 
 def _name(pid: int) -> str | None:
     try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+        with open_file(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
             return file.read().strip()
     except OSError:
         return None

@@ -7,6 +7,9 @@ import os
 import stat
 from typing import Any
 
+# The function itself: a program may replace the builtin, and would notice that somebody calls it.
+from io import open as open_file
+
 from .cells import LONGEST, NAME, frames_of
 
 # Files of installed packages, of Python and of oomph are no program's own.
@@ -46,7 +49,7 @@ def _read(file: str) -> list[str]:
         # A pipe would keep us waiting.
         if not stat.S_ISREG(os.stat(file).st_mode):
             return []
-        with open(file, "rb") as source:
+        with open_file(file, "rb") as source:
             return source.read(_LONGEST_FILE).decode("utf-8", "replace").splitlines()
     except (OSError, ValueError):
         return []
