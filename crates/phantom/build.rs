@@ -7,6 +7,8 @@ fn main() {
     // Parts of PyTorch are linked against the driver, which may not be installed. The loader accepts a preloaded
     // library of the same name.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
+    // With a path of its own, what it loads is not looked for beside the executable first.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--enable-new-dtags,-rpath,$ORIGIN");
     println!("cargo:rerun-if-changed=functions.txt");
     let list = fs::read_to_string("functions.txt").expect("functions.txt can be read");
     let folder = env::var_os("OUT_DIR").expect("cargo names a folder for what is generated");

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = ROOT / "crates/phantom/src/cudnn/workspaces/h200.txt"
 TYPES = {"fp32": 0, "fp16": 2, "bf16": 9}
 T4 = "name=Tesla T4;total=15642329088;context=0;processors=40;capability=7.5"
-ANSWERS = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).oomph_phantom_cudnn(os.fsencode(sys.argv[2]), int(sys.argv[3]))"
+ANSWERS = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1]).oomph_phantom_cudnn(os.fsencode(sys.argv[2]), int(sys.argv[3]), 1)"
 # A note of engines that compute in less than they are given.
 DOWN_CONVERTS = "1"
 
@@ -48,13 +48,17 @@ class Asked:
         )
         assert self._process.stdout is not None
         self.version = self._process.stdout.readline().strip()
+        self._count = 0
 
     def first(self, line: str, is_wide: bool) -> tuple[int, int] | None:
         """The engine that PyTorch would take, and what it works in."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(line + "\n")
+        self._count += 1
+        self._process.stdin.write(f"{self._count} {line}\n")
         self._process.stdin.flush()
-        for word in self._process.stdout.readline().split():
+        count, *words = self._process.stdout.readline().split()
+        assert count == str(self._count)
+        for word in words:
             number, size, notes = word.split(":")
             if not (is_wide and DOWN_CONVERTS in notes.split(",")):
                 return int(number), int(size)
@@ -166,6 +170,66 @@ def test_where_it_cannot_be_asked_what_was_measured_decides(phantom: str, tmp_pa
     code = CONVOLVES.replace("print(len([", "0 and print(len([")
     nowhere = tmp_path / "missing"
     assert run(code, phantom, nowhere, T4)[0] == run(code, phantom, nowhere, "")[0]
+
+
+WORKS = """
+import os, sys, torch
+def used():
+    before = torch.cuda.memory_stats()["requested_bytes.all.current"] if torch.cuda.is_initialized() else 0
+    torch.cuda.reset_peak_memory_stats()
+    global turn
+    turn += 1
+    made = torch.zeros(20, 52, 61, 60 + turn, device="cuda")
+    with torch.no_grad():
+        torch.nn.Conv2d(52, 76, 3, padding=1, bias=False, device="cuda")(made)
+    return torch.cuda.memory_stats()["requested_bytes.all.peak"] - before
+turn = 0
+found = [used()]
+%s
+found += [used(), used()]
+with open(os.environ["FOUND"], "w") as file:
+    print(*found, file=file)
+"""
+
+
+def works(phantom: str, folder: pathlib.Path, between: str, shell: str = 'exec "$@"', **more: str) -> str:
+    """What three convolutions took of which the real cuDNN is asked, with something in between."""
+    found = folder / "found"
+    environment = {**os.environ, "LD_PRELOAD": phantom, "OOMPH_PHANTOM": T4, "FOUND": str(found), **more}
+    command = ["sh", "-c", shell, "sh", sys.executable, "-c", WORKS % between]
+    done = subprocess.run(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return found.read_text()
+
+
+def test_nothing_that_a_program_does_mixes_up_the_answers(phantom: str, tmp_path: pathlib.Path) -> None:
+    plain = works(phantom, tmp_path, "")
+    # Who has no standard output may open it later, and print; who closes what it did not open gets the numbers again.
+    assert works(phantom, tmp_path, "os.write(2, b'hello')", 'exec "$@" <&- >&- 2>/dev/null') == plain
+    prints = "try:\n    os.write(1, b'hello')\nexcept OSError:\n    pass"
+    assert works(phantom, tmp_path, prints, 'exec "$@" >&-') == plain
+    logs = {"CUDNN_LOGLEVEL_DBG": "3", "CUDNN_LOGDEST_DBG": "stdout"}
+    assert works(phantom, tmp_path, "", 'exec "$@" >/dev/null', **logs) == plain
+
+
+def test_what_a_program_opens_is_its_own(phantom: str, tmp_path: pathlib.Path) -> None:
+    closes = """
+import socket
+os.closerange(3, 64)
+own = socket.socketpair()
+own[0].setblocking(False)
+found.append(used())
+own[1].send(b"1")
+assert own[0].recv(9) == b"1"
+"""
+    works(phantom, tmp_path, closes)
+    locks = """
+import fcntl
+os.close(9)
+again = open("lock", "w")
+fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+"""
+    works(phantom, tmp_path, locks, 'exec 9>lock; flock 9; exec "$@"')
 
 
 LASTS = """

@@ -105,14 +105,17 @@ settings! {
     cublasLtMatrixTransformDescGetAttribute
 }
 
-/// The version of cuBLASLt where it is this library: in the process that asks cuDNN. Elsewhere the real library says it.
+/// The version of cuBLASLt where the real library is not to be found: in the process that asks cuDNN it is this library.
 const VERSION: usize = 130_100;
 
 /// The version of the real library, where there is one.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cublasLtGetVersion() -> usize {
     let own = cublasLtGetVersion as extern "C" fn() -> usize as *mut c_void;
-    match real::loaded(&[c"libcublasLt.so.13", c"libcublasLt.so.12"], c"cublasLtGetVersion") {
+    match real::loaded(
+        &[c"libcublasLt.so.13", c"libcublasLt.so.12", c"libcublasLt.so.11"],
+        c"cublasLtGetVersion",
+    ) {
         Some(found) if found != own => {
             // SAFETY: the function of this name has this signature in every version.
             let ask: extern "C" fn() -> usize = unsafe { std::mem::transmute(found) };

@@ -138,6 +138,10 @@ fn bytes_of(values: &[i64]) -> Vec<u8> {
 
 /// The graph of one operation, as PyTorch builds it.
 fn graph(asked: &Convolution) -> Option<Twin> {
+    let Movement { pads, strides, dilations } = &asked.moves;
+    if pads.len() != strides.len() || dilations.len() != strides.len() {
+        return None;
+    }
     let is_double = asked.input.data_type == number::DATA_DOUBLE;
     let compute = if is_double { number::DATA_DOUBLE } else { number::DATA_FLOAT }.to_ne_bytes();
     let dims = i64::try_from(asked.moves.strides.len()).ok()?.to_ne_bytes();

@@ -140,11 +140,13 @@ impl Node {
 
     /// The workspace of a configured engine: as it was offered, or what the operations of its graph need.
     fn workspace_of_configuration(&self) -> u64 {
-        let graph =
-            self.node(number::CONFIGURATION_ENGINE).and_then(|engine| engine.node(number::ENGINE_GRAPH));
+        let Some(engine) = self.node(number::CONFIGURATION_ENGINE) else { return 0 };
+        let graph = engine.node(number::ENGINE_GRAPH);
         let Some(convolution) = graph.and_then(Self::convolution_of_graph) else { return 0 };
-        let offered = self.wide(number::CONFIGURATION_WORKSPACE).first().copied();
-        workspaces::convolution::workspace(&convolution, offered.and_then(|bytes| u64::try_from(bytes).ok()))
+        let first = |values: Vec<i64>| values.first().copied();
+        let offered = first(self.wide(number::CONFIGURATION_WORKSPACE))
+            .and_then(|bytes| Some((first(engine.wide(number::ENGINE_INDEX))?, u64::try_from(bytes).ok()?)));
+        workspaces::convolution::workspace(&convolution, offered)
     }
 
     /// The engines for the graph of a question, each with its settings, the best first.

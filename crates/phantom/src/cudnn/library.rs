@@ -13,7 +13,7 @@ use crate::code::{Code, SUCCESS};
 use crate::real;
 use crate::store::Handle;
 
-/// `CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR`, its only attribute, and the type of that.
+/// `CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR`, the attribute that needs no device, and the type of that.
 const PROPERTY: c_int = 38;
 const PROPERTY_JSON: c_int = 2702;
 const TYPE_CHARACTER: c_int = 24;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::measured::{Shape, nearest};
 use super::parts::{Operands, Parts};
@@ -12,12 +12,13 @@ use crate::cudnn::bytes_of;
 use crate::cudnn::engines::Engine;
 use crate::cudnn::problem::{Convolution, Direction};
 
-/// The workspace of the engine that cuDNN would choose, or of the one that was `offered`.
-pub(crate) fn workspace(asked: &Convolution, offered: Option<u64>) -> u64 {
+/// The workspace of the engine that cuDNN would choose, or of the one of this number that was `offered`.
+pub(crate) fn workspace(asked: &Convolution, offered: Option<(i64, u64)>) -> u64 {
     let what = std::env::var("OOMPH_PHANTOM_LOG").unwrap_or_default();
     let bytes = match offered {
         _ if what == "conv-marks" => mark(),
-        Some(bytes) => bytes,
+        Some((engine, bytes)) if is_unsure(asked, engine) => doubted(bytes),
+        Some((_, bytes)) => bytes,
         None => match estimate(asked) {
             Estimate::Measured(bytes) if card().capability == MEASURED => bytes,
             Estimate::Measured(bytes) | Estimate::Voted(bytes) => doubted(bytes),
@@ -40,19 +41,18 @@ pub(crate) fn offers(mode: c_int, asked: &Convolution) -> Option<Vec<Engine>> {
     }
     let choice = asking::choice(mode, asked)?;
     let mut engines = choice.engines;
+    IS_MEASURED.store(is_measured_kind && choice.version == MEASURED_VERSION, Ordering::Relaxed);
     let is_narrow = bytes_of(asked.input.data_type) < 4;
-    // PyTorch does not take what computes in less than it was given.
-    if let Some(first) = engines.iter_mut().find(|engine| is_narrow || !engine.notes.contains(&DOWN_CONVERTS))
-    {
-        let is_measured_kind = is_measured_kind && choice.version == MEASURED_VERSION;
-        if !is_measured_kind {
-            doubted(first.bytes);
-        } else if is_unsure(asked, first.number) {
-            first.bytes = doubted(refined(asked, first.bytes));
-        }
+    // By itself PyTorch does not take what computes in less than it was given.
+    let first = engines.iter_mut().find(|engine| is_narrow || !engine.notes.contains(&DOWN_CONVERTS));
+    if let Some(first) = first.filter(|first| is_unsure(asked, first.number)) {
+        first.bytes = refined(asked, first.bytes);
     }
     (!engines.is_empty()).then_some(engines)
 }
+
+/// Whether cuDNN answers for the kind of card that was measured, in the version that was.
+static IS_MEASURED: AtomicBool = AtomicBool::new(false);
 
 /// The largest workspace that is known only nearly.
 static DOUBTED: AtomicU64 = AtomicU64::new(0);
@@ -77,8 +77,12 @@ const MEASURED_VERSION: usize = 91_900;
 const DOWN_CONVERTS: c_int = 1;
 
 /// Whether what an engine works in depends on more than cuDNN is told of a card: how its processors are grouped, and what
-/// cuBLASLt chooses. Of 56,508 measured workspaces those of all other engines are told to the byte.
+/// cuBLASLt chooses. Of the measured workspaces, those of all other engines that PyTorch asks for are told to the byte. Of
+/// cards that were not measured nothing is sure.
 fn is_unsure(asked: &Convolution, engine: i64) -> bool {
+    if !IS_MEASURED.load(Ordering::Relaxed) {
+        return true;
+    }
     let is_narrow = bytes_of(asked.input.data_type) < 4;
     let unsure: &[i64] = match (asked.direction, is_narrow) {
         (Direction::Forward, true) => &[58, 62, 67],
@@ -94,6 +98,9 @@ fn is_unsure(asked: &Convolution, engine: i64) -> bool {
 /// What an engine works in of which cuDNN is unsure: as the nearest measured convolutions have it, if that is near to what
 /// cuDNN says.
 fn refined(asked: &Convolution, told: u64) -> u64 {
+    if !IS_MEASURED.load(Ordering::Relaxed) {
+        return told;
+    }
     /// What counts as near: so many bytes, or this part of what is told.
     const NEAR: (u64, u64) = (1 << 20, 10);
     let is_flat = asked.moves.strides.len() == 2;
