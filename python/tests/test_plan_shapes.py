@@ -58,7 +58,7 @@ long = pytest.mark.long
 CASES = [
     pytest.param(Shape("nanogpt", "numpy", 967510336)),
     pytest.param(Shape("diffusion", "torch", 998171856)),
-    pytest.param(Shape("vision_workers", "torchvision", 268953572), marks=long),
+    pytest.param(Shape("vision_workers", "torchvision", 1594243392), marks=long),
     pytest.param(Shape("recipe", "transformers", 903950020), marks=long),
     pytest.param(Shape("lightning_validation", "pytorch_lightning", 36881456), marks=long),
     pytest.param(Shape("accelerate_accumulation", "accelerate transformers", 308631496), marks=long),

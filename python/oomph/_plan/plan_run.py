@@ -24,6 +24,11 @@ LONGEST_S = 120.0
 # The same where torch.compile is at work: its first step alone may take minutes.
 LONGEST_COMPILED_S = 270.0
 
+# Of engines that are tried, PyTorch times those whose workspace the card has room for, in the largest of these.
+BENCHMARK = (
+    "cudnn.benchmark tries engines in a workspace as large as the largest of them wants and the card has room for: without it "
+    "less is held"
+)
 _PEAKS = ("requested_bytes.all.peak", "allocated_bytes.all.peak", "reserved_bytes.all.peak")
 
 
@@ -183,12 +188,16 @@ class PlanRun:
             "backward": {"frames": self.backward} if self.backward else None,
             "saved": {"frames": self._saves.first} if self._saves.first else None,
             "asked": self.questions.rows(),
-            "remarks": list(dict.fromkeys([*self.remarks, *phantom.remarks()])),
+            "remarks": list(dict.fromkeys([*self.remarks, *phantom.remarks(), *self._benchmark()])),
             "world": self.world.notes(),
             "wanted": network.wanted(getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)),
             "pinned": self._pinned(),
             "doubted": phantom.doubted(),
         }
+
+    def _benchmark(self) -> list[str]:
+        cudnn = getattr(getattr(self._torch, "backends", None), "cudnn", None)
+        return [BENCHMARK] if getattr(cudnn, "benchmark", False) else []
 
     def _pinned(self) -> int | None:
         """The most of the host's memory that PyTorch had pinned; None where its version does not tell."""

@@ -73,6 +73,8 @@ pub struct Trial {
 /// What is held was off by so many times the largest workspace that was known only nearly, or less: in 36 of 37 jobs with
 /// convolutions on an H200, planned as if none of theirs had been measured (`benches/plan.md`).
 const DOUBT: u64 = 2;
+/// And by less than this part of it in all of them: 11.8% was the most.
+const MOST_DOUBT: u64 = 8;
 
 impl Trial {
     /// The least and the most that it may hold at its peak: by where the driver puts segments, and by workspaces of
@@ -85,7 +87,8 @@ impl Trial {
 
     /// How far what is held may be off because workspaces of convolutions are known only nearly.
     pub fn doubt(&self) -> Bytes {
-        Bytes(self.notes.doubted.saturating_mul(DOUBT))
+        let most = self.peaks.map_or(0, |peaks| peaks.reserved.0 / MOST_DOUBT);
+        Bytes(self.notes.doubted.saturating_mul(DOUBT).min(most))
     }
 
     /// What the process holds of the card beside PyTorch's memory.
