@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::descriptors::{Movement, Tensor};
 use super::library::{Given, Twin, make};
+use super::number;
 use super::problem::{Convolution, Direction};
 
 /// An engine with its settings, as cuDNN offers it.
@@ -32,12 +33,7 @@ fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
 
 /// A question as a line: how to choose, then the convolution.
 pub(crate) fn question(mode: c_int, asked: &Convolution) -> String {
-    let direction = match asked.direction {
-        Direction::Forward => 0,
-        Direction::Data => 1,
-        Direction::Filter => 2,
-    };
-    let mut line = format!("{mode};{direction};{}", asked.input.data_type);
+    let mut line = format!("{mode};{};{}", asked.direction as usize, asked.input.data_type);
     for tensor in [&asked.input, &asked.filter, &asked.output] {
         let _ = write!(line, ";{};{}", list(&tensor.dims), list(&tensor.strides));
     }
@@ -56,12 +52,7 @@ fn read_question(line: &str) -> Option<(c_int, Convolution)> {
     let data_type = data_type.parse().ok()?;
     let tensor = |dims, strides| Some(Tensor { data_type, dims: numbers(dims)?, strides: numbers(strides)? });
     let convolution = Convolution {
-        direction: match direction {
-            "0" => Direction::Forward,
-            "1" => Direction::Data,
-            "2" => Direction::Filter,
-            _ => return None,
-        },
+        direction: *Direction::ALL.get(direction.parse::<usize>().ok()?)?,
         input: tensor(xd, xs)?,
         filter: tensor(wd, ws)?,
         output: tensor(yd, ys)?,
@@ -93,43 +84,28 @@ pub(super) fn tell(line: &str, card: &Arc<Twin>) -> String {
     answer(&engines.unwrap_or_default())
 }
 
-/// Numbers of cudnn_graph.h.
-mod number {
-    use std::ffi::c_int;
-
-    pub(super) const TYPE_DATA: c_int = 1;
-    pub(super) const TYPE_WIDE: c_int = 3;
-    pub(super) const TYPE_FLOAT: c_int = 4;
-    pub(super) const TYPE_DOUBLE: c_int = 5;
-    pub(super) const TYPE_MODE: c_int = 7;
-    pub(super) const TYPE_HEURISTIC: c_int = 8;
-    pub(super) const TYPE_NOTE: c_int = 11;
-    pub(super) const DATA_FLOAT: c_int = 0;
-    pub(super) const DATA_DOUBLE: c_int = 1;
-    pub(super) const CROSS_CORRELATION: c_int = 1;
-}
-
 /// Asks the real library.
 fn choose(mode: c_int, asked: &Convolution, card: &Arc<Twin>) -> Option<Vec<Engine>> {
     let graph = graph(asked)?;
     let mode = mode.to_ne_bytes();
     let heuristics = make(
-        4,
+        number::HEURISTIC,
         [
-            (201, Given::Twins(vec![Arc::new(graph)])),
-            (200, Given::Plain(number::TYPE_HEURISTIC, 1, &mode)),
-            (204, Given::Twins(vec![Arc::clone(card)])),
+            (number::HEURISTIC_GRAPH, Given::Twins(vec![Arc::new(graph)])),
+            (number::HEURISTIC_MODE, Given::Plain(number::TYPE_HEURISTIC_MODE, 1, &mode)),
+            (number::HEURISTIC_CARD, Given::Twins(vec![Arc::clone(card)])),
         ],
     )?;
     let engine = |configuration: &Twin| {
-        let engine = configuration.parts(300, 2, 1).pop()?;
+        let engine = configuration.parts(number::CONFIGURATION_ENGINE, number::ENGINE, 1).pop()?;
         Some(Engine {
-            number: engine.wide(1301)?,
-            bytes: u64::try_from(configuration.wide(303)?).ok()?,
-            notes: engine.enumerators(1303, number::TYPE_NOTE),
+            number: engine.wide(number::ENGINE_INDEX)?,
+            bytes: u64::try_from(configuration.wide(number::CONFIGURATION_WORKSPACE)?).ok()?,
+            notes: engine.enumerators(number::ENGINE_NOTES, number::TYPE_NOTE),
         })
     };
-    Some(heuristics.parts(202, 3, MOST).iter().filter_map(engine).collect())
+    let found = heuristics.parts(number::HEURISTIC_RESULTS, number::ENGINE_CONFIGURATION, MOST);
+    Some(found.iter().filter_map(engine).collect())
 }
 
 fn bytes_of(values: &[i64]) -> Vec<u8> {
@@ -150,22 +126,23 @@ fn graph(asked: &Convolution) -> Option<Twin> {
         [&asked.moves.pads, &asked.moves.strides, &asked.moves.dilations].map(|values| bytes_of(values));
     let rank = asked.moves.strides.len();
     let wide = |bytes| Given::Plain(number::TYPE_WIDE, rank, bytes);
+    let [pads_before, moved_by, dilated_by] = number::MOVES;
     let moves = make(
-        1,
+        number::MOVEMENT,
         [
-            (100, Given::Plain(number::TYPE_DATA, 1, &compute)),
-            (101, Given::Plain(number::TYPE_MODE, 1, &mode)),
-            (106, Given::Plain(number::TYPE_WIDE, 1, &dims)),
-            (105, wide(&pads)),
-            (104, wide(&pads)),
-            (102, wide(&dilations)),
-            (103, wide(&strides)),
+            (number::MOVEMENT_TYPE, Given::Plain(number::TYPE_DATA, 1, &compute)),
+            (number::MOVEMENT_MODE, Given::Plain(number::TYPE_CONVOLUTION_MODE, 1, &mode)),
+            (number::MOVEMENT_RANK, Given::Plain(number::TYPE_WIDE, 1, &dims)),
+            (pads_before, wide(&pads)),
+            (number::PADS_BEHIND, wide(&pads)),
+            (dilated_by, wide(&dilations)),
+            (moved_by, wide(&strides)),
         ],
     )?;
-    let (kind, first) = match asked.direction {
-        Direction::Forward => (10, 700),
-        Direction::Data => (12, 706),
-        Direction::Filter => (11, 712),
+    let (kind, [movement, filter, input, output]) = match asked.direction {
+        Direction::Forward => (number::CONVOLUTION_FORWARD, number::FORWARD),
+        Direction::Data => (number::CONVOLUTION_DATA, number::DATA),
+        Direction::Filter => (number::CONVOLUTION_FILTER, number::FILTER),
     };
     let [x, w, y] = [(&asked.input, 'x'), (&asked.filter, 'w'), (&asked.output, 'y')]
         .map(|(shape, name)| tensor(shape, i64::from(u32::from(name))));
@@ -178,15 +155,15 @@ fn graph(asked: &Convolution) -> Option<Twin> {
     let operation = make(
         kind,
         [
-            (first, Given::Plain(scale, 1, &one)),
-            (first + 1, Given::Plain(scale, 1, &zero)),
-            (first + 2, twin(moves)),
-            (first + 3, twin(w?)),
-            (first + 4, twin(x?)),
-            (first + 5, twin(y?)),
+            (movement - 2, Given::Plain(scale, 1, &one)),
+            (movement - 1, Given::Plain(scale, 1, &zero)),
+            (movement, twin(moves)),
+            (filter, twin(w?)),
+            (input, twin(x?)),
+            (output, twin(y?)),
         ],
     )?;
-    make(15, [(801, twin(operation))])
+    make(number::GRAPH, [(number::GRAPH_OPERATIONS, twin(operation))])
 }
 
 fn tensor(shape: &Tensor, name: i64) -> Option<Twin> {
@@ -194,13 +171,13 @@ fn tensor(shape: &Tensor, name: i64) -> Option<Twin> {
     const ALIGNMENT: i64 = 32;
     let (dims, strides) = (bytes_of(&shape.dims), bytes_of(&shape.strides));
     make(
-        17,
+        number::TENSOR,
         [
-            (901, Given::Plain(number::TYPE_DATA, 1, &shape.data_type.to_ne_bytes())),
-            (902, Given::Plain(number::TYPE_WIDE, shape.dims.len(), &dims)),
-            (903, Given::Plain(number::TYPE_WIDE, shape.strides.len(), &strides)),
-            (906, Given::Plain(number::TYPE_WIDE, 1, &name.to_ne_bytes())),
-            (900, Given::Plain(number::TYPE_WIDE, 1, &ALIGNMENT.to_ne_bytes())),
+            (number::TENSOR_TYPE, Given::Plain(number::TYPE_DATA, 1, &shape.data_type.to_ne_bytes())),
+            (number::TENSOR_DIMENSIONS, Given::Plain(number::TYPE_WIDE, shape.dims.len(), &dims)),
+            (number::TENSOR_STRIDES, Given::Plain(number::TYPE_WIDE, shape.strides.len(), &strides)),
+            (number::TENSOR_NAME, Given::Plain(number::TYPE_WIDE, 1, &name.to_ne_bytes())),
+            (number::TENSOR_ALIGNMENT, Given::Plain(number::TYPE_WIDE, 1, &ALIGNMENT.to_ne_bytes())),
         ],
     )
 }

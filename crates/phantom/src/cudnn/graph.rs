@@ -9,46 +9,10 @@ use std::sync::Arc;
 use super::descriptors::{Movement, Tensor};
 use super::engines::Engine;
 use super::problem::{Convolution, Direction};
-use super::{BAD_PARAM, found, put, unknown, workspaces};
+use super::{BAD_PARAM, found, number, put, unknown, workspaces};
 use crate::answer::{answer, offer};
 use crate::code::{Code, SUCCESS};
 use crate::store::{Handle, Store};
-
-/// Numbers of cudnn_graph.h: kinds of descriptors, types of attributes, and the attributes that are looked at.
-mod number {
-    use std::ffi::c_int;
-
-    pub(super) const CONVOLUTION_FORWARD: c_int = 10;
-    pub(super) const CONVOLUTION_FILTER: c_int = 11;
-    pub(super) const CONVOLUTION_DATA: c_int = 12;
-    pub(super) const ENGINE: c_int = 2;
-    pub(super) const ENGINE_CONFIGURATION: c_int = 3;
-
-    pub(super) const TYPE_DESCRIPTOR: c_int = 15;
-
-    /// The pads, strides and dilations of a movement.
-    pub(super) const MOVES: [c_int; 3] = [105, 103, 102];
-    pub(super) const HEURISTIC_MODE: c_int = 200;
-    pub(super) const HEURISTIC_GRAPH: c_int = 201;
-    pub(super) const HEURISTIC_RESULTS: c_int = 202;
-    pub(super) const CONFIGURATION_ENGINE: c_int = 300;
-    pub(super) const CONFIGURATION_WORKSPACE: c_int = 303;
-    pub(super) const PLAN_CONFIGURATION: c_int = 401;
-    pub(super) const PLAN_WORKSPACE: c_int = 402;
-    pub(super) const GRAPH_OPERATIONS: c_int = 801;
-    pub(super) const GRAPH_ENGINES: c_int = 802;
-    pub(super) const TENSOR_TYPE: c_int = 901;
-    pub(super) const TENSOR_DIMENSIONS: c_int = 902;
-    pub(super) const TENSOR_STRIDES: c_int = 903;
-    pub(super) const ENGINE_GRAPH: c_int = 1300;
-    pub(super) const ENGINE_INDEX: c_int = 1301;
-    pub(super) const ENGINE_NOTES: c_int = 1303;
-
-    /// The attributes of a convolution's operation: movement, filter, input, output.
-    pub(super) const FORWARD: [c_int; 4] = [702, 703, 704, 705];
-    pub(super) const DATA: [c_int; 4] = [708, 709, 710, 711];
-    pub(super) const FILTER: [c_int; 4] = [714, 715, 716, 717];
-}
 
 /// What one attribute holds.
 #[derive(Clone, Debug)]

@@ -8,17 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use oomph_trace::phantom::PhantomCard;
 
+use super::number;
 use crate::card::{blocks_per_processor, cache, clocks, shared_per_processor, threads_per_processor};
 use crate::code::{Code, SUCCESS};
 use crate::real;
 use crate::store::Handle;
-
-/// `CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR`, the attribute that needs no device, and the type of that.
-const PROPERTY: c_int = 38;
-const PROPERTY_JSON: c_int = 2702;
-const TYPE_CHARACTER: c_int = 24;
-const TYPE_WIDE: c_int = 3;
-const TYPE_DESCRIPTOR: c_int = 15;
 
 type Version = unsafe extern "C" fn() -> usize;
 type Create = unsafe extern "C" fn(c_int, *mut Handle) -> Code;
@@ -94,7 +88,8 @@ pub(super) fn property(card: &PhantomCard) -> Option<Arc<Twin>> {
     let mut json = properties(card).into_bytes();
     // With C's end of a string.
     json.push(0);
-    make(PROPERTY, [(PROPERTY_JSON, Given::Plain(TYPE_CHARACTER, json.len(), &json))]).map(Arc::new)
+    make(number::CARD, [(number::CARD_JSON, Given::Plain(number::TYPE_CHARACTER, json.len(), &json))])
+        .map(Arc::new)
 }
 
 /// The card as cuDNN wants to be told of it.
@@ -138,7 +133,7 @@ pub(super) fn make<'a>(
                     (functions.set)(
                         twin.address as Handle,
                         attribute,
-                        TYPE_DESCRIPTOR,
+                        number::TYPE_DESCRIPTOR,
                         count,
                         addresses.as_ptr().cast(),
                     )
@@ -166,14 +161,15 @@ impl Twin {
     pub(super) fn parts(&self, attribute: c_int, kind: c_int, most: usize) -> Vec<Self> {
         let mut count = 0;
         // SAFETY: nothing is written but the count.
-        let code = unsafe { self.get(attribute, TYPE_DESCRIPTOR, 0, &raw mut count, std::ptr::null_mut()) };
+        let code =
+            unsafe { self.get(attribute, number::TYPE_DESCRIPTOR, 0, &raw mut count, std::ptr::null_mut()) };
         let room = if code == SUCCESS { usize::try_from(count).unwrap_or(0).min(most) } else { 0 };
         let mut parts: Vec<Self> = (0..room).map_while(|_| create(kind)).collect();
         let mut addresses: Vec<usize> = parts.iter().map(|part| part.address).collect();
         let room = parts.len() as i64;
         // SAFETY: descriptors that were made for this, as many as the library is told.
         let code = unsafe {
-            self.get(attribute, TYPE_DESCRIPTOR, room, &raw mut count, addresses.as_mut_ptr().cast())
+            self.get(attribute, number::TYPE_DESCRIPTOR, room, &raw mut count, addresses.as_mut_ptr().cast())
         };
         let filled = if code == SUCCESS { usize::try_from(count).unwrap_or(0) } else { 0 };
         parts.truncate(filled);
@@ -184,7 +180,8 @@ impl Twin {
     pub(super) fn wide(&self, attribute: c_int) -> Option<i64> {
         let (mut count, mut number) = (0, 0_i64);
         // SAFETY: room for one number.
-        let code = unsafe { self.get(attribute, TYPE_WIDE, 1, &raw mut count, (&raw mut number).cast()) };
+        let code =
+            unsafe { self.get(attribute, number::TYPE_WIDE, 1, &raw mut count, (&raw mut number).cast()) };
         (code == SUCCESS && count == 1).then_some(number)
     }
 

@@ -3,6 +3,7 @@
 
 mod descriptors;
 mod problem;
+mod number;
 mod library;
 mod engines;
 mod asking;

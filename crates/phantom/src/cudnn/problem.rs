@@ -16,6 +16,11 @@ pub(crate) enum Direction {
     Filter,
 }
 
+impl Direction {
+    /// In the order in which the table has them, and questions count them.
+    pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Data, Self::Filter];
+}
+
 /// All that is known of a convolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Convolution {

@@ -139,12 +139,7 @@ impl Estimate {
 /// distance. A convolution that was measured gets what was measured; one that compares with none gets nothing.
 fn estimate(asked: &Convolution) -> Estimate {
     let (shape, batch) = (Shape::of(asked), asked.input.dim(0));
-    let direction = match asked.direction {
-        Direction::Forward => 0,
-        Direction::Data => 1,
-        Direction::Filter => 2,
-    };
-    let near = nearest(&shape, batch, direction, VOTERS, leaves_out());
+    let near = nearest(&shape, batch, asked.direction as usize, VOTERS, leaves_out());
     // Of three dimensions all but the last count as height, so they are never those that were measured.
     if let Some((0.0, bytes, _)) = near.first()
         && asked.moves.strides.len() <= 2
