@@ -53,6 +53,8 @@ class Buffers:
     def begin(self) -> None:
         """A step begins."""
         self._is_inside = True
+        if not self._modules:
+            return
         look = [
             (module.training, [(name, each is None) for name, each in module._buffers.items()]) for module in self._modules
         ]
@@ -63,6 +65,9 @@ class Buffers:
 
     def end(self) -> None:
         """The step is over: which buffers it changed is known for the next one."""
+        self._is_inside = False
+        if not self._kept and not self._seen:
+            return
         changed = [slot for slot, before, version in self._seen if _has_changed(slot, before, version)]
         # Comparing waits for the GPU: once is enough.
         fresh = [kept for kept in self._kept if _key(kept[0]) not in self._settled]
@@ -72,7 +77,6 @@ class Buffers:
             self._changing.update(map(_key, changed))
             self._sorted_for = None
         self._kept, self._seen = [], []
-        self._is_inside = False
 
     def restore(self) -> bool:
         """Everything as it was when the step began. False where a buffer changed of which there is no copy: `surprise` is

@@ -2,48 +2,64 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-import torch
 
 from . import outputs
 from .batch import Batch, cuts
 from .failures import Refusal, is_failure, make_room, noted
 from .randomness import Randomness
 from .ranks import AGAIN, GOOD, STOP, Ranks
-from .running import Part, running
+from .running import Part
+from .sizes import Shape
 from .weights import Plan, Weights
 
 if TYPE_CHECKING:
     from .runner import Runner
 
 
+def key_of(step: Callable[..., Any], trains: bool) -> tuple[Any, bool]:
+    """What a step is known by. A function that is made again for every call has the same code."""
+    return getattr(step, "__code__", step), trains
+
+
 class Call:
     """One call of a step."""
 
-    def __init__(self, runner: Runner, step: Callable[..., Any], batch: Batch) -> None:
+    def __init__(
+        self, runner: Runner, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], trains: bool
+    ) -> None:
         self._runner = runner
         self._step = step
-        self._batch = batch
+        self._args = args
+        self._kwargs = kwargs
         self._before = runner.before
-        self.trains = torch.is_grad_enabled()
-        # A function that is made again for every call has the same code.
-        self.key = (getattr(step, "__code__", step), self.trains)
-        self._shape = ((self.key, ()), *batch.shape)
-        kinds = tuple((kind, len(dims)) for kind, dims in batch.shape)
-        self._weights = runner.weights.setdefault((self.key, kinds), Weights(runner.count))
+        self.trains = trains
         # The last time that memory ran out.
         self._failure: BaseException | None = None
         # Whether one sample at a time has been tried.
         self._was_last = False
 
+    @functools.cached_property
+    def _batch(self) -> Batch:
+        """The arguments as something that can be cut. While every batch fits nobody looks at them."""
+        return Batch(self._args, self._kwargs, self._runner.split)
+
+    @functools.cached_property
+    def _shape(self) -> Shape:
+        return ((key_of(self._step, self.trains), ()), *self._batch.shape)
+
+    @functools.cached_property
+    def _weights(self) -> Weights:
+        kinds = tuple((kind, len(dims)) for kind, dims in self._batch.shape)
+        key = (key_of(self._step, self.trains), kinds)
+        return self._runner.weights.setdefault(key, Weights(self._runner.count))
+
     def run(self, ranks: Ranks) -> Any:
         """The step's result for the whole batch. The gradients are those of the whole batch too, averaged over ranks."""
-        runner, size = self._runner, self._batch.size
-        if (runner.forced or 1) > 1 and size != 1:
-            self._check_forced()
-        parts = max(1, min(runner.forced or runner.sizes.parts(self._shape, size), size))
+        runner = self._runner
+        parts = self._first_parts()
         runner.attempts = 0
         self._before.begin()
         end: BaseException | None = None
@@ -64,9 +80,9 @@ class Call:
                 end = self._restored()
             if worst == STOP:
                 self._stop(end)
-            parts = max(1, min(most, size))
-        if not runner.forced:
-            runner.sizes.fitted(self._shape, size, parts)
+            parts = max(1, min(most, self._batch.size))
+        if not runner.forced and not runner.sizes.is_empty:
+            runner.sizes.fitted(self._shape, self._batch.size, parts)
         runner.used = parts
         if self.trains:
             self._before.gradients.finish()
@@ -74,6 +90,16 @@ class Call:
         self._before.end()
         self._failure = None
         return result
+
+    def _first_parts(self) -> int:
+        """Into how many parts the first attempt cuts the batch."""
+        runner = self._runner
+        if runner.forced is None and runner.sizes.is_empty:
+            return 1
+        size = self._batch.size
+        if (runner.forced or 1) > 1 and size != 1:
+            self._check_forced()
+        return max(1, min(runner.forced or runner.sizes.parts(self._shape, size), size))
 
     def _check_forced(self) -> None:
         """What cannot be cut is not run whole where parts are asked for."""
@@ -149,8 +175,9 @@ class Call:
         gradients = self._before.gradients
         if self.trains:
             gradients.set_aside()
-        result = self._run(self._batch, Part(drop=gradients.drop), None, 0)
-        return self._gathered([result], [self._batch.size], lambda index: [1.0])
+        result = self._run(self._args, self._kwargs, Part(drop=gradients.drop), None, 0)
+        gather = self._runner.gather
+        return gather([result]) if callable(gather) else result
 
     def _parts(self, parts: int) -> Any:
         self._batch.check()
@@ -169,7 +196,7 @@ class Call:
             part = Part(is_first=not ran)
             if plan is not None:
                 part.weigh = plan.weigh_backward(index)
-            results.append(self._run(piece, part, plan, index))
+            results.append(self._run(piece.args, piece.kwargs, part, plan, index))
             ran.append(index)
 
         def weigh(number: int) -> list[float]:
@@ -184,9 +211,9 @@ class Call:
     def _plan(self, pieces: list[Batch], restore: Callable[[], None]) -> Plan:
         return self._weights.plan(self._step, self._batch, pieces, self._runner.modules, restore)
 
-    def _run(self, piece: Batch, part: Part, plan: Plan | None, index: int) -> Any:
-        with running(part):
-            result = self._step(*piece.args, **piece.kwargs)
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], part: Part, plan: Plan | None, index: int) -> Any:
+        with part:
+            result = self._step(*args, **kwargs)
             found = outputs.loss_of(result) if self.trains and not part.backwards else None
             if found is not None:
                 number, loss = found

@@ -29,6 +29,13 @@ def _norm(total_norm: Any) -> Any:
     @functools.wraps(total_norm)
     def norm(tensors: Any, *args: Any, **kwargs: Any) -> Any:
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        try:
+            return total_norm(tensors, *args, **kwargs)
+        except Exception as error:
+            if not is_failure(error):
+                raise
+            failure = error
+        make_room(failure)
         return steadily(lambda: total_norm(tensors, *args, **kwargs))
 
     return norm
@@ -38,7 +45,8 @@ def _clip(clip_grads: Any) -> Any:
     @functools.wraps(clip_grads)
     def clip(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
         parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-        versions = {id(each): each.grad._version for each in parameters if each.grad is not None}
+        gradients = [each.grad for each in parameters]
+        versions = [None if each is None else each._version for each in gradients]
         try:
             clip_grads(parameters, max_norm, total_norm, foreach)
             return
@@ -47,8 +55,8 @@ def _clip(clip_grads: Any) -> Any:
                 raise
             failure = error
         make_room(failure)
-        for each in parameters:
-            if each.grad is not None and each.grad._version == versions[id(each)]:
+        for each, gradient, version in zip(parameters, gradients, versions):
+            if gradient is not None and gradient._version == version:
                 _clip_one(clip_grads, each, max_norm, total_norm)
 
     return clip

@@ -13,7 +13,7 @@ from .batch import Batch
 from .counts import Count
 from .failures import Refusal, is_failure, make_room
 from .modules import Modules
-from .running import Part, running
+from .running import Part
 
 # Relative errors up to this come from the order of sums: in float32, with TF32 allowed, and in shorter numbers.
 _NOISE = 2e-6
@@ -128,7 +128,7 @@ class _Probe:
 
     def _values(self, batch: Batch) -> Values:
         part = Part(measures=True)
-        with torch.no_grad(), self._modules.quiet(self._only_dropout), self._watched(), running(part):
+        with torch.no_grad(), self._modules.quiet(self._only_dropout), self._watched(), part:
             result = self._step(*batch.args, **batch.kwargs)
         returned = [float(each) for each in outputs.scalars(result)]
         return [float(each) for each in part.losses], returned

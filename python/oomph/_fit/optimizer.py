@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from .gradients import Gradients
+from .room import Room
 from .update import update
 
 # The gradients of every fit that is alive: whose parameters they are belongs to its optimizers.
@@ -61,12 +62,14 @@ class _Attached:
         self._hooks: Any = optimizer._optimizer_step_pre_hooks
         optimizer._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
         self._optimizer = weakref.ref(optimizer)
+        self._room = Room()
         self._groups: list[list[Any]] | None = None
 
     def go_last(self) -> None:
         """Hooks that were added since run before this one. Where the last update ended in an error, its parameters are put
         back first."""
-        self._put_back(self._optimizer(), None, None)
+        if self._groups is not None:
+            self._put_back(self._optimizer(), None, None)
         if self._before.id in self._hooks and next(reversed(self._hooks)) != self._before.id:
             self._hooks.move_to_end(self._before.id)
 
@@ -76,14 +79,14 @@ class _Attached:
             # Every optimizer but LBFGS asks once, before it changes anything.
             with torch.enable_grad():
                 loss = closure()
-        if not update(optimizer):
-            return None if closure is None else (args[:1], {"closure": lambda: loss})
-        self._groups = [group["params"] for group in optimizer.param_groups]
-        for group in optimizer.param_groups:
-            group["params"] = []
+        if update(optimizer, self._room):
+            self._groups = [group["params"] for group in optimizer.param_groups]
+            for group in optimizer.param_groups:
+                group["params"] = []
         return None if closure is None else (args[:1], {"closure": lambda: loss})
 
     def _put_back(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         groups, self._groups = self._groups, None
-        for group, parameters in zip(optimizer.param_groups if groups else [], groups or []):
-            group["params"] = parameters
+        if groups is not None:
+            for group, parameters in zip(optimizer.param_groups, groups):
+                group["params"] = parameters

@@ -41,6 +41,9 @@ def scalars(value: Any) -> list[Any]:
 def loss_of(value: Any) -> tuple[int, Any] | None:
     """The loss that a step gives, for which backward was not called: the first number with a graph, and the how many-th
     of its numbers it is."""
+    if type(value) is torch.Tensor:
+        # Most steps give their loss and nothing else.
+        return (0, value) if value.requires_grad and value.ndim == 0 else None
     for index, each in enumerate(scalars(value)):
         if isinstance(each, torch.Tensor) and each.requires_grad:
             return index, each
@@ -95,6 +98,8 @@ def _sum(values: tuple[Any, ...], weights: list[float]) -> Any:
 def rebuilt(make: Callable[..., Any], *values: Any) -> Any:
     """A structure like each of the values, with what `make` gives for their leaves."""
     first = values[0]
+    if isinstance(first, torch.Tensor):
+        return make(*values)
     if isinstance(first, Mapping):
         inner = {name: rebuilt(make, *(value[name] for value in values)) for name in first}
         if type(first) is dict:

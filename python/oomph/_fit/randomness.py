@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from . import generators
+
 
 class Randomness:
     """Where the generators stand: PyTorch's on the CPU and on every CUDA device that is in use, Python's, and NumPy's
@@ -18,9 +20,9 @@ class Randomness:
         self._cuda: list[Any] = []
         if torch.cuda.is_initialized():
             self._cuda = [generator.get_state() for generator in torch.cuda.default_generators]
-        self._python = random.getstate()
+        self._python = generators.python().state()
         numpy = sys.modules.get("numpy.random")
-        self._numpy: Any = numpy.get_state() if numpy is not None else None
+        self._numpy: Any = generators.numpy(numpy).state() if numpy is not None else None
 
     def restore(self) -> None:
         """The next numbers are those that followed when this was made."""

@@ -45,6 +45,11 @@ class Ranks:
             self._size = distributed.get_world_size()
             self._group = distributed.new_group(backend="gloo")
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether this process trains for itself."""
+        return not self._models
+
     @contextlib.contextmanager
     def quiet(self, trains: bool) -> Iterator[None]:
         """Inside the block the models' forward and backward wait for nobody. Buffers are sent before, where DDP would."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 import torch
@@ -14,10 +13,8 @@ _TEMPORARY = 2
 # After a failed try to find so much room, it is not looked for again for this many updates.
 _PATIENCE = 50
 
-_wait: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
-
-class _Room:
+class _Need:
     """What an update of all parameters takes at most for a while, by device. It holds as long as parameters and states are
     the same ones: then every state is there, and an update makes nothing that lasts."""
 
@@ -42,31 +39,38 @@ class _Room:
         return self.is_known and self._lasts and self._mark == _mark(optimizer)
 
 
-_rooms: weakref.WeakKeyDictionary[Any, _Room] = weakref.WeakKeyDictionary()
+class Room:
+    """Whether the GPUs of an optimizer's parameters have room for its update."""
+
+    def __init__(self) -> None:
+        self._need: _Need | None = None
+        self._wait = 0
+
+    def is_there(self, optimizer: Any) -> bool:
+        """Whether there is room for an update now; then PyTorch's cache has it."""
+        if self._wait > 0:
+            self._wait -= 1
+            return False
+        need = self._need
+        if need is None or not need.holds(optimizer):
+            need = self._need = _Need(optimizer)
+        if not need.is_known:
+            return False
+        try:
+            for device, size in need.bytes.items():
+                torch.empty(size, dtype=torch.uint8, device=device)
+            return True
+        except Exception as error:
+            if not is_failure(error):
+                raise
+        self._wait = _PATIENCE
+        return False
 
 
 def _mark(optimizer: Any) -> list[Any]:
     """Changes where parameters or states come or go."""
-    groups = [(id(group["params"]), len(group["params"]), group.get("fused")) for group in optimizer.param_groups]
-    return [id(optimizer.state), len(optimizer.state), *groups]
-
-
-def has_room(optimizer: Any) -> bool:
-    """Whether the GPUs of the parameters have room for the update; then PyTorch's cache has it."""
-    if _wait.get(optimizer, 0) > 0:
-        _wait[optimizer] -= 1
-        return False
-    room = _rooms.get(optimizer)
-    if room is None or not room.holds(optimizer):
-        room = _rooms[optimizer] = _Room(optimizer)
-    if not room.is_known:
-        return False
-    try:
-        for device, size in room.bytes.items():
-            torch.empty(size, dtype=torch.uint8, device=device)
-        return True
-    except Exception as error:
-        if not is_failure(error):
-            raise
-    _wait[optimizer] = _PATIENCE
-    return False
+    mark = [id(optimizer.state), len(optimizer.state)]
+    for group in optimizer.param_groups:
+        parameters = group["params"]
+        mark += (id(parameters), len(parameters), group.get("fused"))
+    return mark

@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import torch
+
 from . import optimizer, patches
-from .batch import Batch
 from .before import Before
-from .call import Call
+from .call import Call, key_of
 from .modules import Modules
 from .ranks import Ranks
 from .running import now
@@ -33,7 +34,7 @@ class Runner:
         patches.install()
         self.modules = Modules(models)
         self.before = Before(keep, accept)
-        self._split = split
+        self.split = split
         self.accept = accept
         self.gather = gather
         self.count = count
@@ -62,11 +63,16 @@ class Runner:
             return step(*args, **kwargs)
         if self._ranks is None:
             self._ranks = Ranks(self.modules.roots)
-        call = Call(self, step, Batch(args, kwargs, self._split))
+        trains = torch.is_grad_enabled()
+        call = Call(self, step, args, kwargs, trains)
+        key = key_of(step, trains)
+        is_known = self.modules.named or key in self._seen
+        if is_known and self._ranks.is_alone:
+            return call.run(self._ranks)
         with contextlib.ExitStack() as stack:
-            if not self.modules.named and call.key not in self._seen:
+            if not is_known:
                 stack.enter_context(self.modules.found(self._tell))
-            stack.enter_context(self._ranks.quiet(call.trains))
+            stack.enter_context(self._ranks.quiet(trains))
             result = call.run(self._ranks)
-        self._seen.add(call.key)
+        self._seen.add(key)
         return result

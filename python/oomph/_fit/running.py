@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
-_local = threading.local()
+
+class _Local(threading.local):
+    part: Part | None = None
+
+
+_local = _Local()
 
 # What the gradient of a backward call is multiplied by, given how many calls there were before it in this part.
 Weigh = Callable[[int], float]
 
 
 class Part:
-    """A part of a step while it runs."""
+    """A part of a step; inside `with part:` it runs in this thread."""
 
     def __init__(
         self,
@@ -35,17 +39,14 @@ class Part:
         # A backward call inside another one (reentrant checkpointing) gets a gradient that has its weight already.
         self.is_inside_backward = False
 
+    def __enter__(self) -> Part:
+        _local.part = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _local.part = None
+
 
 def now() -> Part | None:
     """The part that runs in this thread."""
-    return getattr(_local, "part", None)
-
-
-@contextlib.contextmanager
-def running(part: Part) -> Iterator[Part]:
-    """This part runs inside the block."""
-    _local.part = part
-    try:
-        yield part
-    finally:
-        _local.part = None
+    return _local.part

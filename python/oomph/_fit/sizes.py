@@ -33,6 +33,11 @@ class Sizes:
     def __init__(self) -> None:
         self._known: dict[Shape, _Known] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether every batch has fitted so far: then there is nothing to know, and nothing to note."""
+        return not self._known
+
     def parts(self, shape: Shape, size: int) -> int:
         """Into how many parts to cut a batch of this size."""
         known = self._known.get(shape)
@@ -68,7 +73,7 @@ class Sizes:
         """This many parts fitted."""
         known = self._known.get(shape)
         if known is None:
-            if parts == 1 and not self._known:
+            if parts == 1 and self.is_empty:
                 return
             known = self._known[shape] = _Known()
             most = self._most_by_smaller(shape)

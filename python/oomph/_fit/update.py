@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .failures import is_failure, make_room, noted, write
-from .room import has_room
+from .room import Room
 
 # Parameters with their state that are updated at once, in bytes: on the CPU, and on a GPU.
 _CHUNK = 4 << 20
@@ -17,7 +17,7 @@ _CHUNK_CUDA = 64 << 20
 _TRIES = 3
 
 
-def update(optimizer: Any) -> bool:
+def update(optimizer: Any, room: Room) -> bool:
     """Makes the update, or finds that there is room for it: then it is False, and the update is still to be made.
 
     With room to spare on a GPU, nothing is copied: as much memory as the update takes is asked for and given back just
@@ -25,7 +25,7 @@ def update(optimizer: Any) -> bool:
     it was, and made again in halves. The result is the same bit for bit, as each parameter's update depends on nothing but
     its own gradient and state; this holds for the optimizers of torch.optim, others are updated in one chunk.
     """
-    if has_room(optimizer):
+    if room.is_there(optimizer):
         return False
     chunks = list(reversed(list(_chunks(optimizer))))
     done = 0
