@@ -66,3 +66,42 @@ def test_with_room_for_all_nothing_is_cut(programs: Programs) -> None:
     assert done.code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["used"] == [[1, 1]] * 8 and found["retries"] == 0
+
+
+# What a step draws on the card before it fails is drawn again.
+DRAWS = """
+import json
+import torch
+import oomph
+
+torch.cuda.init()
+generator = torch.cuda.default_generators[0]
+weight = torch.ones(1 << 20, device="cuda", requires_grad=True)
+torch.cuda.set_per_process_memory_fraction(0.075)
+places = []
+
+def step(x):
+    places.append((generator.initial_seed(), generator.get_offset()))
+    return torch.tanh(torch.nn.functional.dropout(x * weight)).exp().sigmoid().sum()
+
+fit = oomph.fit(step, count="sum")
+torch.cuda.manual_seed(7)
+torch.rand(5, device="cuda")
+fit(torch.ones(64, 1 << 20, device="cuda"))
+after = generator.initial_seed(), generator.get_offset()
+print(json.dumps({"places": places, "used": fit.used, "attempts": fit.attempts, "after": after}))
+"""
+
+
+def test_the_card_draws_the_same_again(programs: Programs) -> None:
+    script = programs.write(DRAWS)
+    done = programs.end(programs.start([sys.executable, script.name]))
+    assert done.code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["attempts"] > 1 and found["used"] > 1
+    # The last parts have drawn one after the other, from where the step began.
+    first, *others = found["places"]
+    again = others[-found["used"] :]
+    assert first[0] == 7 and first[1] > 0
+    assert again[0] == first and [place for _, place in again] == sorted({place for _, place in again})
+    assert found["after"][1] > again[-1][1]

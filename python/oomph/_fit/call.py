@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import outputs
+from . import attempt, outputs
 from .batch import Batch, cuts
 from .failures import Refusal, is_failure, make_room, noted
 from .randomness import Randomness
@@ -28,7 +28,13 @@ class Call:
     """One call of a step."""
 
     def __init__(
-        self, runner: Runner, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], trains: bool
+        self,
+        runner: Runner,
+        step: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        trains: bool,
+        first: Exception | None = None,
     ) -> None:
         self._runner = runner
         self._step = step
@@ -36,6 +42,8 @@ class Call:
         self._kwargs = kwargs
         self._before = runner.before
         self.trains = trains
+        # What an attempt with the whole batch has ended in already, after `before.begin()`.
+        self._first = first
         # The last time that memory ran out.
         self._failure: BaseException | None = None
         # Whether one sample at a time has been tried.
@@ -59,9 +67,11 @@ class Call:
     def run(self, ranks: Ranks) -> Any:
         """The step's result for the whole batch. The gradients are those of the whole batch too, averaged over ranks."""
         runner = self._runner
-        parts = self._first_parts()
+        parts = 1
+        if self._first is None:
+            parts = self._first_parts()
+            self._before.begin()
         runner.attempts = 0
-        self._before.begin()
         end: BaseException | None = None
         while True:
             runner.attempts += 1
@@ -120,8 +130,14 @@ class Call:
             del end
 
     def _attempt(self, parts: int, ranks: Ranks) -> tuple[Any, BaseException | None]:
+        first, self._first = self._first, None
+        if first is not None:
+            return None, first
         try:
-            result = self._whole() if parts == 1 else self._parts(parts)
+            if parts == 1:
+                result = attempt.whole(self._runner, self._step, self._args, self._kwargs, self.trains)
+            else:
+                result = self._parts(parts)
             if self.trains:
                 ranks.prepare()
             return result, None
@@ -171,14 +187,6 @@ class Call:
             failure = self._failure or RuntimeError("a step has to be repeated")
             return noted(failure, str(refusal))
 
-    def _whole(self) -> Any:
-        gradients = self._before.gradients
-        if self.trains:
-            gradients.set_aside()
-        result = self._run(self._args, self._kwargs, Part(drop=gradients.drop), None, 0)
-        gather = self._runner.gather
-        return gather([result]) if callable(gather) else result
-
     def _parts(self, parts: int) -> Any:
         self._batch.check()
         self._runner.modules.check(self._runner.accept)
@@ -193,10 +201,12 @@ class Call:
             # The mean over nothing is no number: a part without anything to average over is passed over.
             if plan is not None and plan.is_empty(index):
                 continue
-            part = Part(is_first=not ran)
+            part, weight = Part(is_first=not ran), None
             if plan is not None:
                 part.weigh = plan.weigh_backward(index)
-            results.append(self._run(piece.args, piece.kwargs, part, plan, index))
+                weight = functools.partial(_weight, plan, index)
+            gather = self._runner.gather
+            results.append(attempt.run(self._step, piece.args, piece.kwargs, part, self.trains, gather, weight))
             ran.append(index)
 
         def weigh(number: int) -> list[float]:
@@ -211,24 +221,14 @@ class Call:
     def _plan(self, pieces: list[Batch], restore: Callable[[], None]) -> Plan:
         return self._weights.plan(self._step, self._batch, pieces, self._runner.modules, restore)
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], part: Part, plan: Plan | None, index: int) -> Any:
-        with part:
-            result = self._step(*args, **kwargs)
-            found = outputs.loss_of(result) if self.trains and not part.backwards else None
-            if found is not None:
-                number, loss = found
-                if plan is not None:
-                    weight = plan.returned(number)[index]
-                    part.weigh = lambda call: weight
-                loss.backward()
-        gather = self._runner.gather
-        if not self.trains and gather is None:
-            return result
-        return outputs.detached(result, "cpu" if gather == "cpu" else None)
-
     def _gathered(self, results: list[Any], sizes: list[int], weigh: Callable[[int], list[float]]) -> Any:
         if callable(self._runner.gather):
             return self._runner.gather(results)
         if len(results) == 1 and sizes[0] == self._batch.size:
             return results[0]
         return outputs.join(results, sizes, weigh, self._batch.size)
+
+
+def _weight(plan: Plan, index: int, number: int) -> float:
+    """Of the how many-th number that a part gives."""
+    return plan.returned(number)[index]

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import optimizer, patches
+from . import attempt, optimizer, patches
 from .before import Before
 from .call import Call, key_of
 from .modules import Modules
@@ -61,18 +61,41 @@ class Runner:
         if now() is not None:
             # Inside another step, which is repeated as a whole.
             return step(*args, **kwargs)
-        if self._ranks is None:
-            self._ranks = Ranks(self.modules.roots)
+        ranks = self._ranks
+        if ranks is None:
+            ranks = self._ranks = Ranks(self.modules.roots)
         trains = torch.is_grad_enabled()
-        call = Call(self, step, args, kwargs, trains)
-        key = key_of(step, trains)
-        is_known = self.modules.named or key in self._seen
-        if is_known and self._ranks.is_alone:
-            return call.run(self._ranks)
+        is_known = self.modules.named or key_of(step, trains) in self._seen
+        if is_known and ranks.is_alone:
+            if self.forced is None and self.sizes.is_empty:
+                return self._at_once(step, args, kwargs, trains, ranks)
+            return Call(self, step, args, kwargs, trains).run(ranks)
         with contextlib.ExitStack() as stack:
             if not is_known:
                 stack.enter_context(self.modules.found(self._tell))
-            stack.enter_context(self._ranks.quiet(trains))
-            result = call.run(self._ranks)
-        self._seen.add(key)
+            stack.enter_context(ranks.quiet(trains))
+            result = Call(self, step, args, kwargs, trains).run(ranks)
+        self._seen.add(key_of(step, trains))
         return result
+
+    def _at_once(
+        self, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], trains: bool, ranks: Ranks
+    ) -> Any:
+        """A step where every batch has fitted so far: nothing is looked at that only a failure needs. Short steps feel each
+        line here."""
+        before = self.before
+        before.begin()
+        try:
+            result = attempt.whole(self, step, args, kwargs, trains)
+        except Exception as error:
+            call = Call(self, step, args, kwargs, trains, error)
+        except BaseException:
+            before.gradients.restore()
+            raise
+        else:
+            self.used = self.attempts = 1
+            if trains:
+                before.gradients.finish()
+            before.end()
+            return result
+        return call.run(ranks)

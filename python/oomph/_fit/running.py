@@ -20,6 +20,8 @@ Weigh = Callable[[int], float]
 class Part:
     """A part of a step; inside `with part:` it runs in this thread."""
 
+    __slots__ = ("weigh", "is_first", "drop", "measures", "losses", "backwards", "is_inside_backward")
+
     def __init__(
         self,
         weigh: Weigh | None = None,
