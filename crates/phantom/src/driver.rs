@@ -1,6 +1,6 @@
 //! The driver, as far as PyTorch's libraries are linked against it or ask for it by name.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_uint};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 
 use crate::answer::{answer, offer, put};
 use crate::card::{card, shared_per_processor, threads_per_processor};
@@ -12,7 +12,7 @@ use crate::mapping::{
 };
 use crate::memory;
 use crate::real::{version, write_text};
-use crate::store::Handle;
+use crate::store::{Handle, handle};
 
 /// An attribute of the device, by its number in cuda.h. Only those are known that libraries ask for.
 pub(crate) fn attribute(number: c_int) -> c_int {
@@ -92,6 +92,20 @@ answer! {
     fn cuDriverGetVersion(at: *mut c_int) { *at = version(); }
 
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) { *free = memory::info().0; *total = memory::info().1; }
+
+    /// Code that was compiled while the program runs, as PyTorch does it for some functions: modules and what is in them.
+    fn cuModuleLoad(at: *mut Handle, _: *const c_char) { *at = handle(); }
+
+    fn cuModuleLoadData(at: *mut Handle, _: *const c_void) { *at = handle(); }
+
+    fn cuModuleLoadDataEx(at: *mut Handle, _: *const c_void, _: c_uint, _: *mut c_void, _: *mut c_void) { *at = handle(); }
+
+    fn cuModuleGetFunction(at: *mut Handle, _: Handle, _: *const c_char) { *at = handle(); }
+
+    /// The first is the most threads of a block; there is no need of anything else.
+    fn cuFuncGetAttribute(at: *mut c_int, number: c_int, _: Handle) { *at = if number == 0 { 1024 } else { 0 }; }
+
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(at: *mut c_int, _: Handle, _: c_int, _: usize) { *at = 2; }
 
     /// A code in words.
     fn cuGetErrorString(of: Code, at: *mut *const c_char) { *at = code::words(of).1.as_ptr(); }

@@ -77,8 +77,6 @@ answer! {
 
     fn cudnnCreateCTCLossDescriptor(at: *mut Handle) { *at = handle(); }
 
-    fn cudnnCreateDropoutDescriptor(at: *mut Handle) { *at = handle(); }
-
     fn cudnnCreatePoolingDescriptor(at: *mut Handle) { *at = handle(); }
 
     fn cudnnCreateSpatialTransformerDescriptor(at: *mut Handle) { *at = handle(); }

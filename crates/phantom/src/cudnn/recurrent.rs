@@ -1,68 +1,55 @@
-//! Recurrent networks: how their weights are laid out, their workspaces, and what they keep.
+//! Recurrent networks: how their weights are laid out, and the functions that tell their sizes.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_float, c_int, c_ulonglong, c_void};
 
 use super::descriptors::{TENSORS, Tensor};
+use super::workspaces::recurrent::{Cell, Method, Network, Sequences};
 use super::{BAD_PARAM, bytes_of, found, put, size};
 use crate::answer::{answer, offer};
 use crate::code::{Code, SUCCESS};
 use crate::store::{Handle, Store, lifetime, remember};
 
-/// A recurrent network.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Network {
-    /// `cudnnRNNMode_t`: 0 and 1 plain, 2 LSTM, 3 GRU.
-    cell: c_int,
-    /// `cudnnRNNBiasMode_t`: 0 none, 1 with the input, 2 both, 3 with the state.
-    bias: c_int,
-    bidirectional: bool,
-    data_type: c_int,
-    input: u64,
-    hidden: u64,
-    /// If it is smaller than the hidden size, the output is projected to it.
-    projected: u64,
-    layers: u64,
-}
-
-/// The sequences a network reads.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Sequences {
-    longest: u64,
-    batch: u64,
-}
-
 static NETWORKS: Store<Network> = Store::new();
 static SEQUENCES: Store<Sequences> = Store::new();
+/// The share that is dropped.
+static DROPOUTS: Store<f32> = Store::new();
 
 fn natural(number: c_int) -> u64 {
     u64::from(number.unsigned_abs())
 }
 
+/// By `cudnnRNNMode_t`.
+fn cell(number: c_int) -> Cell {
+    match number {
+        2 => Cell::Lstm,
+        3 => Cell::Gru,
+        _ => Cell::Plain,
+    }
+}
+
+/// By `cudnnRNNAlgo_t`.
+fn method(number: c_int) -> Method {
+    match number {
+        1 | 2 => Method::Persistent,
+        3 => Method::PersistentSmall,
+        _ => Method::Standard,
+    }
+}
+
+/// Vectors for each gate by `cudnnRNNBiasMode_t`: none, with the input, both, with the state.
+fn biases(number: c_int) -> u64 {
+    match number {
+        0 => 0,
+        2 => 2,
+        _ => 1,
+    }
+}
+
+/// The layout of a network's weights. A pseudo-layer is a layer in one direction.
 impl Network {
-    fn gates(&self) -> u64 {
-        match self.cell {
-            2 => 4,
-            3 => 3,
-            _ => 1,
-        }
-    }
-
-    fn directions(&self) -> u64 {
-        if self.bidirectional { 2 } else { 1 }
-    }
-
-    fn is_projected(&self) -> bool {
-        self.cell == 2 && self.projected < self.hidden
-    }
-
-    /// What one layer hands to the next, of one direction.
-    fn output(&self) -> u64 {
-        if self.is_projected() { self.projected } else { self.hidden }
-    }
-
     /// Rows and columns of one matrix of a pseudo-layer. Matrices count in this order: input, state, projection.
     fn matrix(&self, pseudo: u64, matrix: u64) -> (u64, u64) {
-        let gates = self.gates();
+        let gates = self.cell.gates();
         if matrix >= 2 * gates {
             return (self.projected, self.hidden);
         }
@@ -76,16 +63,12 @@ impl Network {
         (self.hidden, columns)
     }
 
-    fn matrices(&self) -> u64 {
-        2 * self.gates() + u64::from(self.is_projected())
+    fn matrices_of_layer(&self) -> u64 {
+        2 * self.cell.gates() + u64::from(self.is_projected())
     }
 
-    fn biases(&self) -> u64 {
-        match self.bias {
-            0 => 0,
-            2 => 2 * self.gates(),
-            _ => self.gates(),
-        }
+    fn biases_of_layer(&self) -> u64 {
+        self.biases * self.cell.gates()
     }
 
     fn pseudo_layers(&self) -> u64 {
@@ -98,63 +81,75 @@ impl Network {
             let (rows, columns) = self.matrix(pseudo, matrix);
             rows * columns
         };
-        let layers: u64 =
-            (0..pseudo).map(|layer| (0..self.matrices()).map(|at| elements(layer, at)).sum::<u64>()).sum();
+        let layers: u64 = (0..pseudo)
+            .map(|layer| (0..self.matrices_of_layer()).map(|at| elements(layer, at)).sum::<u64>())
+            .sum();
         layers + (0..matrix).map(|at| elements(pseudo, at)).sum::<u64>()
     }
 
     /// Elements of all weights.
     fn elements(&self) -> u64 {
-        self.before(self.pseudo_layers(), 0) + self.pseudo_layers() * self.biases() * self.hidden
-    }
-
-    /// The workspace of a run over these sequences, and what training keeps of it. What is kept agrees to the byte
-    /// with measurements on an H200: a fixed number of states for each step. The workspace is a fit of the same
-    /// measurements, wrong by up to two fifths.
-    fn spaces(&self, over: &Sequences, training: bool) -> (u64, u64) {
-        let width = bytes_of(self.data_type);
-        let step = over.longest * over.batch * width;
-        let states = step * self.pseudo_layers() * self.hidden;
-        let kept = match self.cell {
-            2 => 6,
-            3 => 7,
-            _ => 2,
-        };
-        let widest = self.input.max(if self.layers > 1 { self.output() * self.directions() } else { 0 });
-        let least = self.pseudo_layers() * (8 << 20);
-        let grows = least + least / 3 + 8 * step * widest + 9 * step * self.hidden * self.directions();
-        let workspace = (grows + self.elements() * width / 2).saturating_sub(5 * states).max(least);
-        (workspace, if training { kept * states } else { 0 })
+        self.before(self.pseudo_layers(), 0) + self.pseudo_layers() * self.biases_of_layer() * self.hidden
     }
 }
 
 lifetime! {
     cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor, NETWORKS;
     cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor, SEQUENCES;
+    cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor, DROPOUTS;
 }
 
 remember! {
     /// A network.
     fn cudnnSetRNNDescriptor_v8(
-        network: Handle, _: c_int, cell: c_int, bias: c_int, direction: c_int, _: c_int, data_type: c_int, _: c_int,
-        _: c_int, input: i32, hidden: i32, projected: i32, layers: i32, _: Handle, _: u32,
+        network: Handle, algorithm: c_int, mode: c_int, bias: c_int, direction: c_int, _: c_int, data_type: c_int, _: c_int,
+        _: c_int, input: i32, hidden: i32, projected: i32, layers: i32, dropout: Handle, _: u32,
     ) {
         *NETWORKS[network] = Network {
-            cell,
-            bias,
+            cell: cell(mode),
+            method: method(algorithm),
+            biases: biases(bias),
             bidirectional: direction == 1,
             data_type,
             input: natural(input),
             hidden: natural(hidden),
             projected: natural(projected),
             layers: natural(layers),
+            drops: DROPOUTS.get(dropout).is_some_and(|share| share > 0.0),
         };
     }
 
-    /// Sequences.
-    fn cudnnSetRNNDataDescriptor(
-        sequences: Handle, _: c_int, _: c_int, longest: c_int, batch: c_int, _: c_int, _: *const c_int, _: *mut c_void,
-    ) { *SEQUENCES[sequences] = Sequences { longest: natural(longest), batch: natural(batch) }; }
+    /// How much is dropped, with a new generator.
+    fn cudnnSetDropoutDescriptor(
+        dropout: Handle, _: Handle, share: c_float, _: *mut c_void, _: usize, _: c_ulonglong,
+    ) { *DROPOUTS[dropout] = share; }
+
+    /// The same with one that is there.
+    fn cudnnRestoreDropoutDescriptor(
+        dropout: Handle, _: Handle, share: c_float, _: *mut c_void, _: usize, _: c_ulonglong,
+    ) { *DROPOUTS[dropout] = share; }
+}
+
+/// Sequences.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cudnnSetRNNDataDescriptor(
+    sequences: Handle,
+    _: c_int,
+    layout: c_int,
+    longest: c_int,
+    batch: c_int,
+    _: c_int,
+    lengths: *const c_int,
+    _: *mut c_void,
+) -> Code {
+    /// `CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED`.
+    const PACKED: c_int = 1;
+    let (longest, batch) = (natural(longest), natural(batch));
+    let packed = (layout == PACKED && !lengths.is_null()).then(|| {
+        // SAFETY: the caller's array, of one length for each sequence.
+        (0..size(batch)).map(|at| natural(unsafe { lengths.add(at).read_unaligned() })).sum()
+    });
+    found(SEQUENCES.change(sequences, |it| *it = Sequences { longest, batch, packed }))
 }
 
 answer! {
@@ -180,7 +175,8 @@ pub(crate) unsafe extern "C" fn cudnnGetRNNTempSpaceSizes(
     let (Some(network), Some(over)) = (NETWORKS.get(network), SEQUENCES.get(sequences)) else {
         return BAD_PARAM;
     };
-    let (works_in, keeps) = network.spaces(&over, mode == 1);
+    let spaces = network.spaces(&over);
+    let (works_in, keeps) = if mode == 1 { (spaces.training, spaces.kept) } else { (spaces.inference, 0) };
     // SAFETY: the caller's pointers, each of which may be null.
     unsafe {
         offer(workspace, size(works_in));
@@ -218,11 +214,11 @@ pub(crate) unsafe extern "C" fn cudnnGetRNNWeightParams(
         }
     };
     let place = |elements: u64| weights.wrapping_add(size(elements * width));
-    let has_matrix = matrix < network.matrices();
-    let has_bias = matrix < network.biases();
+    let has_matrix = matrix < network.matrices_of_layer();
+    let has_bias = matrix < network.biases_of_layer();
     let (rows, columns) = network.matrix(pseudo, matrix);
-    let bias =
-        network.before(network.pseudo_layers(), 0) + (pseudo * network.biases() + matrix) * network.hidden;
+    let bias = network.before(network.pseudo_layers(), 0)
+        + (pseudo * network.biases_of_layer() + matrix) * network.hidden;
     TENSORS
         .change(matrix_shape, |it| *it = if has_matrix { shape(rows, columns) } else { Tensor::default() });
     TENSORS
@@ -242,14 +238,16 @@ mod tests {
     #[test]
     fn the_weights_of_an_lstm_lie_matrices_first() {
         let network = Network {
-            cell: 2,
-            bias: 2,
+            cell: Cell::Lstm,
+            method: Method::Standard,
+            biases: 2,
             bidirectional: true,
             data_type: 0,
             input: 10,
             hidden: 20,
             projected: 20,
             layers: 2,
+            drops: false,
         };
         let first = 2 * (4 * 20 * 10 + 4 * 20 * 20);
         let second = 2 * (4 * 20 * 40 + 4 * 20 * 20);
@@ -258,8 +256,5 @@ mod tests {
         assert_eq!(network.elements(), first + second + 4 * 8 * 20);
         assert_eq!(network.matrix(2, 0), (20, 40));
         assert_eq!(network.matrix(3, 5), (20, 20));
-        let over = Sequences { longest: 7, batch: 3 };
-        assert_eq!(network.spaces(&over, true).1, 6 * 7 * 3 * 4 * 20 * 4);
-        assert_eq!(network.spaces(&over, false).1, 0);
     }
 }

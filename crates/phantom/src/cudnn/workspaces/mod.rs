@@ -6,3 +6,4 @@ mod measured;
 mod parts;
 pub(crate) mod convolution;
 pub(crate) mod normalization;
+pub(crate) mod recurrent;
