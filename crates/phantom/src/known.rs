@@ -1,4 +1,5 @@
-//! Small contents of the card that can be known: what was copied there from the host and then went through a collective.
+//! Small contents of the card that can be known: what was copied there from the host and then went through a collective, and
+//! what this process is told that it will read.
 //!
 //! A rank asks others what they have (DDP: the sizes of parameters, the order of buckets) and reads the answer back. The
 //! other ranks are not there. They run the same program, so each is taken to answer what this one has.
@@ -74,8 +75,37 @@ pub(crate) fn share(to: u64, from: u64, count: usize, ranks: usize) {
     }
 }
 
-/// What is read back from the card, once, where a collective wrote it.
+/// What is read now, where that is known.
+static ANSWER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// From now on, whatever piece of so many bytes is read from the card is this. Of eight bytes the first four will do: a number,
+/// of whichever size. With a length of 0, none is known any more.
+///
+/// # Safety
+/// `bytes` points to `count` bytes that the caller may read.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn oomph_phantom_answer(bytes: *const u8, count: usize) {
+    let mut answer = vec![0; count];
+    if count > 0 {
+        // SAFETY: the caller vouches for the source; the copy is as long.
+        unsafe { answer.as_mut_ptr().copy_from_nonoverlapping(bytes, count) };
+    }
+    *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+}
+
+/// The answer to a question of so many bytes, if it was told.
+fn answered(count: usize) -> Option<Vec<u8>> {
+    let answer = ANSWER.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_it = count > 0 && (answer.len() == count || (answer.len() == 8 && count == 4));
+    is_it.then(|| answer[..count].to_vec())
+}
+
+/// What is read back from the card, where it was told; once, where a collective wrote it.
 pub(crate) fn read(at: u64, count: usize) -> Option<Vec<u8>> {
+    let answer = answered(count);
+    if answer.is_some() {
+        return answer;
+    }
     let mut pieces = pieces();
     let bytes = part(&pieces, at, count).filter(|(_, is_shared)| *is_shared).map(|(bytes, _)| bytes.to_vec());
     if bytes.is_some() {
@@ -104,5 +134,17 @@ mod tests {
         unsafe { write(own, long.as_ptr(), long.len()) };
         share(all, own, 2, 1);
         assert_eq!(read(all, 2), None, "too long to be kept");
+    }
+
+    #[test]
+    fn what_was_told_is_read_by_whoever_reads_as_much() {
+        let at = 0x2000_0001_0000;
+        // SAFETY: eight bytes of a number of this function.
+        unsafe { oomph_phantom_answer(7_u64.to_ne_bytes().as_ptr(), 8) };
+        assert_eq!((read(at, 16), read(at, 4)), (None, Some(vec![7, 0, 0, 0])));
+        assert_eq!(read(at, 8), Some(vec![7, 0, 0, 0, 0, 0, 0, 0]));
+        // SAFETY: nothing is read.
+        unsafe { oomph_phantom_answer(std::ptr::null(), 0) };
+        assert_eq!(read(at, 8), None);
     }
 }

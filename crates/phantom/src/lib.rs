@@ -6,7 +6,7 @@
 //! would find no device, and for NCCL, whose other ranks are not there either. Functions of other libraries print that the phantom does not have them.
 //!
 //! In reading order: the card, codes, the real runtime, answers, handles, functions that need no code, the card's memory,
-//! pinned and managed memory, contents that collectives leave, copies, and then one module for each library.
+//! pinned and managed memory, contents that collectives leave, copies, then one module for each library; last, random numbers.
 #![allow(unsafe_code)]
 
 mod card;
@@ -48,3 +48,5 @@ mod cublaslt;
 mod cudnn;
 
 mod nccl;
+
+mod twister;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+from collections.abc import Iterator
 
 
 def _number(name: str) -> int:
@@ -28,3 +30,21 @@ def remarks() -> list[str]:
 def doubted() -> int:
     """The largest workspace of a convolution that is known only nearly, in bytes."""
     return _number("oomph_phantom_doubted")
+
+
+@contextlib.contextmanager
+def answers(contents: bytes) -> Iterator[None]:
+    """Inside the block, whatever piece of so many bytes is read from the card is this; of eight bytes the first four will
+    do: a number, of whichever size."""
+    try:
+        tell = ctypes.CDLL(None).oomph_phantom_answer
+    except (AttributeError, OSError):
+        yield
+        return
+    tell.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    tell.restype = None
+    tell(contents, len(contents))
+    try:
+        yield
+    finally:
+        tell(None, 0)

@@ -84,6 +84,9 @@ class Shadows:
             getattr(place, name): answer for name, answer in _SOUND.items() for place in (torch, tensor) if hasattr(place, name)
         }
         self._all = {torch.all: True, tensor.all: True, torch.any: False, tensor.any: False}
+        if hasattr(torch, "_is_all_true"):
+            # torch.distributions asks so whether samples and parameters are sound.
+            self._all |= {torch._is_all_true: True, torch._is_any_true: False}
         self._same = {torch.equal, tensor.equal, torch.allclose, tensor.allclose}
         self._kinds = (tensor,)
 

@@ -3,8 +3,10 @@ there can be, and said so."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+from . import phantom
 from .questions import Questions
 from .shadows import Shadows
 
@@ -38,7 +40,16 @@ class Shapes:
             tensor.repeat_interleave: self._repeat,
             torch.bincount: self._bincount,
             tensor.bincount: self._bincount,
+            torch.sparse_coo_tensor: self._sparse,
+            tensor.coalesce: self._coalesce,
+            torch.normal: self._normal,
+            torch.ctc_loss: self._ctc_loss,
+            torch.nn.functional.ctc_loss: self._ctc_loss,
         }
+        if hasattr(torch, "_nested_tensor_from_mask"):
+            # TransformerEncoder in evaluation leaves out what is padded.
+            self.handlers[torch._nested_tensor_from_mask_left_aligned] = self._is_left_aligned
+            self.handlers[torch._nested_tensor_from_mask] = self._nested
 
     def _count(self, mask: Any, kind: str, width: int) -> int:
         """How many elements of a tensor are not zero; all of them where it is unknown."""
@@ -140,11 +151,12 @@ class Shapes:
 
     def _put(self, func: Any, args: Any, kwargs: Any) -> Answer:
         source, index, value = args
-        if not source.is_cuda or not isinstance(value, self._torch.Tensor) or value.dim() == 0:
+        items = index if isinstance(index, tuple) else (index,)
+        is_number = not isinstance(value, self._torch.Tensor) or value.dim() == 0
+        if not source.is_cuda or (is_number and len(items) == 1):
             # A number is filled in where the mask is true, and nobody counts.
             return _NO
-        items = index if isinstance(index, tuple) else (index,)
-        if any(self._is_mask(item) and self._shadows.of(item) is None for item in items):
+        if not is_number and any(self._is_mask(item) and self._shadows.of(item) is None for item in items):
             # The value has as many rows as there are true elements, which its own shape says.
             shadow = getattr(source, "_oomph_shadow", None)
             if shadow is not None:
@@ -191,3 +203,55 @@ class Shapes:
         fresh = self._torch.zeros(made.shape, dtype=made.dtype, device=source.device)
         self._shadows.attach(fresh, made)
         return True, fresh
+
+    def _ctc_loss(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        """Its lengths are read back from the card, where there are none."""
+        names = ("log_probs", "targets", "input_lengths", "target_lengths")
+        words = {**dict(zip(names, args)), **kwargs}
+        if words["targets"].dtype != self._torch.long:
+            # cuDNN's own loss leaves them on the card.
+            return _NO
+        for name in names[2:]:
+            contents = self._shadows.of(words[name]) if isinstance(words[name], self._torch.Tensor) else None
+            if contents is not None:
+                words[name] = contents.tolist()
+        rest = {key: word for key, word in words.items() if key not in names}
+        return True, func(*(words[name] for name in names), *args[4:], **rest)
+
+    def _normal(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        """It reads back whether no deviation is negative."""
+        words = [*args, *kwargs.values()]
+        if not any(isinstance(word, self._torch.Tensor) and word.is_cuda for word in words):
+            return _NO
+        with phantom.answers(b"\1"):
+            return True, self._shadows.call(func, args, kwargs)
+
+    def _sparse(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        made = func(*args, **kwargs)
+        if args and isinstance(args[0], self._torch.Tensor):
+            made._oomph_places = self._shadows.of(args[0])
+        return True, made
+
+    def _coalesce(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        source = args[0]
+        if not source.is_cuda or source.is_coalesced() or source._nnz() < 2:
+            return _NO
+        places = getattr(source, "_oomph_places", None)
+        if places is None:
+            values = source._values()
+            self._questions.shape("coalesce", values.numel() * values.element_size())
+        count = source._nnz() if places is None else places.unique(dim=1).shape[1]
+        with phantom.answers(count.to_bytes(8, sys.byteorder)):
+            return True, func(*args, **kwargs)
+
+    def _is_left_aligned(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        mask = self._shadows.of(args[1])
+        return _NO if mask is None else (True, bool((mask.long().diff(dim=1) <= 0).all()))
+
+    def _nested(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        source, mask = args[0], self._shadows.of(args[1])
+        if not source.is_cuda or mask is None:
+            return _NO
+        sizes = [size for length in mask.sum(1).tolist() for size in (length, source.shape[2])]
+        with phantom.answers(b"".join(size.to_bytes(8, sys.byteorder) for size in sizes)):
+            return True, func(source, args[1], mask_check=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from .hollow_tensors import LARGE_FACTORY, HollowTensors
 from .questions import Questions
 from .shadows import Shadows
 from .shapes import Shapes
+from .undrawn import Undrawn
 
 
 def _name(func: Any) -> str:
@@ -25,7 +27,24 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
         self.hollow = HollowTensors(torch)
         self.shadows = Shadows(torch, questions)
         self._shapes = Shapes(torch, self.shadows, questions)
+        self._undrawn = Undrawn(torch)
+        self._hide()
         self._compiling = torch._guards.TracingContext.try_get
+
+    def _hide(self) -> None:
+        """Programs that ask whether somebody sees their calls are told of others than us: PyTorch's own attention takes other
+        ways then."""
+        original = torch.overrides.has_torch_function
+
+        @functools.wraps(original)
+        def has_torch_function(arguments: Any) -> bool:
+            modes = torch.overrides._get_current_function_mode_stack()
+            if not modes or modes[-1] is not self:
+                return bool(original(arguments))
+            with torch.overrides._pop_mode_temporarily():
+                return bool(original(arguments))
+
+        torch.overrides.has_torch_function = has_torch_function
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if kwargs is None:
@@ -40,6 +59,7 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
         except (RuntimeError, TypeError, AttributeError):
             # A call that cannot be answered here is left to PyTorch.
             pass
+        self._undrawn.before(_name(func))
         return self.shadows.call(func, args, kwargs)
 
     def _without(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
@@ -52,6 +72,7 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
             # place for a while, which call them.
             target = args[0] if args else kwargs.get("tensor", kwargs.get("input"))
             if hollow.is_large(target):
+                self._undrawn.note(_name(func), target, kwargs.get("generator"))
                 return True, hollow.note(target)
         elif args and hollow._storages and hollow.is_large(args[0]) and hollow.knows(args[0]):
             if func in hollow.copies:
@@ -59,6 +80,7 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
             name = _name(func)
             if name.endswith("_") and not name.endswith("__") and name not in ("requires_grad_", "share_memory_"):
                 # In place on what has no contents: nothing to do, unless its kind changes.
+                self._undrawn.note(name, args[0], kwargs.get("generator"))
                 return (name not in ("set_", "resize_", "t_", "transpose_", "squeeze_", "unsqueeze_", "detach_")), args[0]
         known = self._shapes.handlers.get(func)
         return (False, None) if known is None else known(func, args, kwargs)
@@ -76,6 +98,7 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
         if not result.is_floating_point() or result.numel() * result.element_size() < LARGE_FACTORY:
             return False, None
         fresh = torch.empty_strided(result.shape, result.stride(), dtype=result.dtype)
+        self._undrawn.note(_name(func), fresh, kwargs.get("generator"))
         return True, self.hollow.note(fresh.requires_grad_(bool(kwargs.get("requires_grad"))))
 
     def _copied(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
