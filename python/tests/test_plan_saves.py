@@ -198,3 +198,31 @@ def test_frameworks_save_nothing_and_remove_nothing(
     assert done.code == 0, done.stderr
     assert saved_at(done.json()) == [f"nothing is saved: a plan has no weights to save (train.py:{line})"]
     assert found(programs.folder) == before
+
+
+def test_a_model_that_was_saved_is_loaded_with_its_shapes(programs: Programs) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed here")
+    source = """
+        import os, torch
+        from safetensors.torch import load_file, save_file
+        from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, logging
+        logging.disable_progress_bar()
+        config = LlamaConfig(hidden_size=256, intermediate_size=512, num_hidden_layers=2, num_attention_heads=4, vocab_size=3000)
+        model = LlamaForCausalLM(config).cuda()
+        for _ in range(2):
+            model.save_pretrained("out/best", max_shard_size="2MB")
+        print(os.path.exists("out"), AutoConfig.from_pretrained("out/best").hidden_size)
+        again = AutoModelForCausalLM.from_pretrained("out/best", dtype=torch.bfloat16).cuda()
+        shapes = lambda model: [tuple(each.shape) for each in model.parameters()]
+        print(shapes(again) == shapes(model), again.dtype)
+        save_file({"weight": model.lm_head.weight, "order": torch.arange(5)}, "one.safetensors")
+        loaded = load_file("one.safetensors")
+        print(tuple(loaded["weight"].shape), loaded["order"].tolist(), os.path.exists("one.safetensors"))
+        """
+    done = plan(programs, source, "--gpu", "T4", "--json")
+    assert done.code == 0, done.stderr
+    assert done.stderr.splitlines() == ["False 256", "True torch.bfloat16", "(3000, 256) [0, 1, 2, 3, 4] False"]
+    assert any("nothing is saved" in caveat for caveat in done.json()["caveats"])
+    assert found(programs.folder) == {}
+    left = [path.name for path in programs.folder.joinpath(".oomph").rglob("*") if path.name.startswith("saved-")]
+    assert left == []

@@ -168,6 +168,7 @@ class PlanRun:
         is not done."""
         self.stopped = {"step": step, "why": why}
         self._remove_files()
+        self._saves.remove()
         workers.end()
         self._end()
 

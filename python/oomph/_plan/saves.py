@@ -1,7 +1,10 @@
-"""Nothing is saved where nothing is computed: what the program would write over its checkpoints has no contents."""
+"""Nothing is saved where nothing is computed: what the program would write over its checkpoints has no contents. Where it
+loads what it has just saved, it finds the same shapes."""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import os
 import sys
@@ -12,10 +15,10 @@ from .file_calls import FileCalls
 from .hollow_tensors import HollowTensors
 from .kept_back import KeptBack
 from .questions import Questions, Stack
+from .stand_ins import StandIns
 
 # Functions that write weights, by module; where a package has them too, it is the module's parent.
 _FUNCTIONS: dict[str, tuple[str, ...]] = {
-    "safetensors.torch": ("save_file", "save_model"),
     "torch.distributed.checkpoint.state_dict_saver": ("save", "save_state_dict", "async_save"),
 }
 # Methods that write checkpoints, remove older ones, or send them away.
@@ -26,9 +29,8 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
             "init_hf_repo", "push_to_hub", "_push_from_checkpoint",
         )
     },
-    "transformers.modeling_utils": {"PreTrainedModel": ("save_pretrained", "push_to_hub")},
+    "transformers.modeling_utils": {"PreTrainedModel": ("push_to_hub",)},
     "transformers.utils.hub": {"PushToHubMixin": ("push_to_hub",)},
-    "peft.peft_model": {"PeftModel": ("save_pretrained",)},
     "accelerate.accelerator": {"Accelerator": ("save_state", "save_model", "save")},
     "oomph.checkpoint": {"Checkpoint": ("save",)},
     "lightning_fabric.fabric": {"Fabric": ("save",)},
@@ -36,6 +38,19 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     "pytorch_lightning.strategies.strategy": {"Strategy": ("remove_checkpoint",)},
     "lightning.pytorch.strategies.strategy": {"Strategy": ("remove_checkpoint",)},
 }  # fmt: skip
+# Methods that write a folder of weights, which is put elsewhere.
+_FOLDERS = {"transformers.modeling_utils": "PreTrainedModel", "peft.peft_model": "PeftModel"}
+# Classes that load such folders.
+_LOADERS: dict[str, tuple[str, ...]] = {
+    "transformers.modeling_utils": ("PreTrainedModel",),
+    "transformers.configuration_utils": ("PreTrainedConfig", "PretrainedConfig"),
+    "transformers.generation.configuration_utils": ("GenerationConfig",),
+    "transformers.models.auto.configuration_auto": ("AutoConfig",),
+    "transformers.models.auto.auto_factory": ("_BaseAutoModelClass",),
+    "peft.peft_model": ("PeftModel",),
+    "peft.config": ("PeftConfigMixin",),
+    "peft.auto": ("_BaseAutoPeftModel",),
+}
 _LIGHTNING = ("pytorch_lightning", "lightning.pytorch")
 
 
@@ -49,6 +64,7 @@ class Saves:
         self._is_told = is_told
         self._torch: Any = None
         self._kept = KeptBack()
+        self._stand_ins = StandIns()
         self._files = FileCalls(self._kept, self._is_in_use, self._note)
         # The stack of the first save.
         self.first: Stack = []
@@ -56,6 +72,8 @@ class Saves:
     def at_torch(self, torch: Any, hollow: HollowTensors) -> None:
         self._torch = torch
         self._kept.at_torch(torch, hollow)
+        self._stand_ins.at_torch(hollow)
+        atexit.register(self.remove)
         self._files.begin()
         self._watch_torch(torch)
 
@@ -64,8 +82,10 @@ class Saves:
         found: dict[str, Callable[[Any], None]] = {}
         for name in _FUNCTIONS:
             found[name] = functools.partial(self._silence_functions, name)
-        for name in _METHODS:
-            found[name] = functools.partial(self._silence_methods, name)
+        for name in {*_METHODS, *_FOLDERS, *_LOADERS}:
+            found[name] = functools.partial(self._at_methods, name)
+        found["safetensors"] = self._at_safetensors
+        found["safetensors.torch"] = self._at_safetensors_of_torch
         for name in _LIGHTNING:
             found[f"{name}.trainer.trainer"] = self._watch_lightning
             found[f"{name}.trainer.connectors.checkpoint_connector"] = self._watch_lightning_loads
@@ -127,11 +147,70 @@ class Saves:
             if had is not None and getattr(package, function, None) is had:
                 setattr(package, function, getattr(module, function))
 
-    def _silence_methods(self, name: str, module: Any) -> None:
-        for kind, methods in _METHODS[name].items():
+    def _at_methods(self, name: str, module: Any) -> None:
+        for kind, methods in _METHODS.get(name, {}).items():
             owner = getattr(module, kind, None)
             for method in methods if owner is not None else ():
                 self._silence(owner, method)
+        if name in _FOLDERS:
+            self._put_elsewhere(getattr(module, _FOLDERS[name]))
+        loaders = [getattr(module, kind, None) for kind in _LOADERS.get(name, ())]
+        # Some have two names for one class.
+        for owner in dict.fromkeys(loader for loader in loaders if loader is not None):
+            self._lead(owner)
+
+    def _put_elsewhere(self, owner: Any) -> None:
+        original = owner.save_pretrained
+
+        @functools.wraps(original)
+        def save_pretrained(model: Any, save_directory: Any, *args: Any, **kwargs: Any) -> None:
+            self._note()
+            path = self._files.path_of(save_directory)
+            if path is None:
+                return
+            kwargs.pop("push_to_hub", None)
+            # What cannot be saved here may well be saved on a real card, and need not be loaded again.
+            with contextlib.suppress(Exception):
+                original(model, self._stand_ins.place(path), *args, **kwargs)
+
+        owner.save_pretrained = save_pretrained
+
+    def _lead(self, owner: Any) -> None:
+        """What loads from a folder that is elsewhere finds it."""
+        original = owner.from_pretrained.__func__
+
+        @functools.wraps(original)
+        def from_pretrained(kind: Any, *args: Any, **kwargs: Any) -> Any:
+            args = tuple(map(self._stand_ins.find, args))
+            for name in ("pretrained_model_name_or_path", "model_id"):
+                if name in kwargs:
+                    kwargs[name] = self._stand_ins.find(kwargs[name])
+            return original(kind, *args, **kwargs)
+
+        owner.from_pretrained = classmethod(from_pretrained)
+
+    def _at_safetensors(self, module: Any) -> None:
+        original = module.safe_open
+
+        @functools.wraps(original, updated=())
+        def safe_open(filename: Any, *args: Any, **kwargs: Any) -> Any:
+            return original(self._stand_ins.find(filename), *args, **kwargs)
+
+        module.safe_open = safe_open
+
+    def _at_safetensors_of_torch(self, module: Any) -> None:
+        @functools.wraps(module.save_file)
+        def save_file(tensors: Any, filename: Any, metadata: Any = None) -> None:
+            self._note()
+            path = self._files.path_of(filename)
+            if path is not None:
+                self._stand_ins.write(tensors, self._stand_ins.place(path), metadata)
+
+        module.save_file = save_file
+
+    def remove(self) -> None:
+        """Removes what was put elsewhere."""
+        self._stand_ins.remove()
 
     def _watch_lightning(self, module: Any) -> None:
         original = module.Trainer.save_checkpoint
