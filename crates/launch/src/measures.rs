@@ -12,6 +12,12 @@ pub struct Measures {
     /// FSDP instead of DDP.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sharded: bool,
+    /// The optimizers' state in 8 bits, as bitsandbytes has it; only to plan with.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub eight_bit: bool,
+    /// LoRA of this rank beside a model of transformers, as peft does it; only to plan with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adapters: Option<u32>,
     /// Another form of the optimizers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<Form>,

@@ -25,6 +25,7 @@ class Measures:
         self._states: Any = None
         self._activations: Any = None
         self._sharding: Any = None
+        self._adapters: Any = None
         self._torch: Any = None
         # Whether what is computed is real: not so on a phantom GPU.
         self.is_real = True
@@ -41,6 +42,7 @@ class Measures:
         lightning = Lightning(count, first, self.found, self.remarks)
         accelerate = Accelerate(count, self._asked.get("loader"), first, self.found, self.remarks)
         return {
+            "transformers.modeling_utils": self._at_transformers_models,
             "transformers.training_args": self._at_training_args,
             "transformers.trainer": trainer.note_loss(self.found, count),
             **{f"{name}.trainer.trainer": lightning.at_trainer for name in LIGHTNING},
@@ -52,6 +54,10 @@ class Measures:
         from . import trainer
 
         trainer.split_batches(module.TrainingArguments, int(self._asked.get("micro_batches") or 1), self.found, self.remarks)
+
+    def _at_transformers_models(self, module: Any) -> None:
+        if self._adapters is not None:
+            self._adapters.at_models(module)
 
     def at_torch(self, torch: Any) -> None:
         """PyTorch has been imported."""
@@ -65,6 +71,15 @@ class Measures:
         form = self._asked.get("optimizer")
         if form:
             optimizers.take_form(torch, form, self.remarks)
+        if self._asked.get("eight_bit"):
+            from .eight_bit import keep_state_in_8_bits
+
+            keep_state_in_8_bits(torch, self.remarks)
+        rank = self._asked.get("adapters")
+        if rank:
+            from .adapters import Adapters
+
+            self._adapters = Adapters(torch, rank, self.remarks)
         has_state = bool(self._asked.get("host_state"))
         self._states = host_state.States(torch, self.found, self.remarks, on_host=has_state)
         # Sees what the program says, before another form is taken.
@@ -119,5 +134,7 @@ class Measures:
             remarks.append("not changed: no model saves activations that can be on the host")
         if self._sharding is not None and not self._sharding.divided:
             remarks.append("not changed: no model was given to DDP")
+        if self._adapters is not None and not self._adapters.trained:
+            remarks.append("not changed: no model of transformers was given to an optimizer")
         timed = {"step_us": self._timing.step_us} if self._timing is not None else {}
         return {"remarks": remarks, **self.found, **timed}

@@ -8,7 +8,7 @@ use oomph_engine::torch::options::Options;
 use oomph_trace::Bytes;
 
 use super::combinations;
-use super::options::{self, Outcome, Together, changes};
+use super::options::{self, LORA, Outcome, Together, changes};
 use super::progress::Progress;
 use super::trial::Trial;
 use super::vary::{self, Known, Need};
@@ -45,7 +45,7 @@ pub(super) struct Varied {
 
 impl Runs<'_> {
     /// The changes that win something. Where one `is_needed` and none suffices, also the first that do together, or those
-    /// that need the least.
+    /// that need the least. Another training is tried where nothing that keeps it suffices, or where none is needed.
     pub(super) fn outcomes(&self, capability: (u8, u8), is_needed: bool) -> io::Result<Vec<Outcome>> {
         let Some(had) = self.base.peaks.map(|peaks| peaks.reserved) else { return Ok(Vec::new()) };
         let ranks = self.base.notes.world.as_ref().map_or(1, |world| world.size);
@@ -55,11 +55,23 @@ impl Runs<'_> {
         let mut found: Vec<Outcome> = self.replayed(&Together::default(), self.base).into_iter().collect();
         let wins = |outcome: &&Outcome| outcome.need.is_none() || outcome.wins_over(had);
         found.extend(singles.iter().filter(wins).cloned());
-        if is_needed && !found.iter().any(Outcome::fits) {
-            let mut combined = with_settings;
-            if !combined.iter().any(Outcome::fits) {
-                combined.extend(self.combined(&combinations::parts(&singles), had)?);
+        let mut combined = with_settings;
+        let suffices =
+            |found: &[Outcome], combined: &[Outcome]| found.iter().chain(combined).any(Outcome::fits);
+        if is_needed && !suffices(&found, &combined) {
+            combined.extend(self.combined(&combinations::parts(&singles), had)?);
+        }
+        if !is_needed || !suffices(&found, &combined) {
+            let (adapted, with_settings) = self.tried(&[Together::of(&[LORA])], is_needed)?;
+            found.extend(adapted.iter().filter(wins).cloned());
+            combined.extend(with_settings);
+            if is_needed && !adapted.is_empty() && !suffices(&found, &combined) {
+                let (plain, with_settings) =
+                    self.tried(&combinations::around(LORA, &combinations::parts(&singles)), true)?;
+                combined.extend(plain.into_iter().chain(with_settings));
             }
+        }
+        if is_needed && !found.iter().any(Outcome::fits) {
             options::sort(&mut combined);
             let fit = combined.iter().filter(|outcome| outcome.fits()).count();
             combined.truncate(fit.max(1));

@@ -42,6 +42,17 @@ pub(super) fn second(parts: &[(Change, Bytes)], ran: &[Outcome], had: Bytes) -> 
     vec![together(&[one.0, third.0]), together(&[other.0, third.0])]
 }
 
+/// A change with the one that wins most, and with all of them.
+pub(super) fn around(change: Change, parts: &[(Change, Bytes)]) -> Vec<Together> {
+    let others: Vec<Change> = parts.iter().map(|(other, _)| *other).collect();
+    let with = |others: &[Change]| together(&[others, &[change]].concat());
+    match others.as_slice() {
+        [] => Vec::new(),
+        [one] => vec![with(&[*one])],
+        [one, ..] => vec![with(&[*one]), with(&others)],
+    }
+}
+
 /// In the order in which changes are always named.
 fn together(changes: &[Change]) -> Together {
     let mut changes = changes.to_vec();
@@ -65,7 +76,7 @@ pub(super) fn worth_their_changes(outcomes: Vec<Outcome>) -> Vec<Outcome> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::changes;
+    use super::super::options::{LORA, changes};
     use super::super::vary::Need;
     use super::*;
 
@@ -101,6 +112,16 @@ mod tests {
         // Autocast alone makes it worse, so it may do so together with others.
         let had = Bytes::gib(11);
         assert_eq!(second(&parts, &[pair(10), all(9)], had).len(), 2);
+    }
+
+    #[test]
+    fn another_training_is_tried_with_the_best_of_the_others_and_with_all() {
+        let singles =
+            [outcome(&["autocast"], 12), outcome(&["checkpointing"], 10), outcome(&["eight-bit"], 11)];
+        let tried = around(LORA, &parts(&singles));
+        assert_eq!(keys(&tried), ["checkpointing-lora", "autocast-checkpointing-eight-bit-lora"]);
+        assert_eq!(keys(&around(LORA, &parts(&singles[..1]))), ["autocast-lora"]);
+        assert_eq!(around(LORA, &[]), []);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Change {
     pub name: &'static str,
     /// How a user makes it.
     pub instruction: &'static str,
+    /// Whether what is trained is something else then. The others train the same, up to rounding.
+    pub is_another_training: bool,
 }
 
 /// What a change is a way of.
@@ -42,11 +44,15 @@ pub enum Family {
     Optimizer,
     /// Parts on every rank instead of copies.
     Parallelism,
+    /// Few weights beside those that are there.
+    Adapters,
 }
 
 const NOTHING: Measures = Measures {
     autocast: None,
     sharded: false,
+    eight_bit: false,
+    adapters: None,
     optimizer: None,
     loss: None,
     checkpointing: None,
@@ -59,58 +65,96 @@ const NOTHING: Measures = Measures {
     timed: None,
 };
 
-const BF16: Change = Change {
-    key: "autocast",
-    family: Family::Precision,
-    measures: Measures { autocast: Some(Precision::Bf16), ..NOTHING },
-    name: "bf16 autocast",
-    instruction: "with torch.autocast(\"cuda\", torch.bfloat16): around the model's forward pass",
+/// A change that keeps the training.
+const fn change(
+    key: &'static str,
+    family: Family,
+    measures: Measures,
+    name: &'static str,
+    instruction: &'static str,
+) -> Change {
+    Change { key, family, measures, name, instruction, is_another_training: false }
+}
+
+const BF16: Change = change(
+    "autocast",
+    Family::Precision,
+    Measures { autocast: Some(Precision::Bf16), ..NOTHING },
+    "bf16 autocast",
+    "with torch.autocast(\"cuda\", torch.bfloat16): around the model's forward pass",
+);
+
+const FP16: Change = change(
+    "autocast",
+    Family::Precision,
+    Measures { autocast: Some(Precision::Fp16), ..NOTHING },
+    "fp16 autocast",
+    "with torch.autocast(\"cuda\", torch.float16): around the model's forward pass, and torch.amp.GradScaler (this \
+     card does not compute in bf16)",
+);
+
+const CHECKPOINTING: Change = change(
+    "checkpointing",
+    Family::Recomputing,
+    Measures { checkpointing: Some((1, 1)), ..NOTHING },
+    "gradient checkpointing",
+    "model.gradient_checkpointing_enable(), or torch.utils.checkpoint around each block",
+);
+
+const FUSED: Change = change(
+    "fused",
+    Family::Optimizer,
+    Measures { optimizer: Some(Form::Fused), ..NOTHING },
+    "fused optimizer",
+    "fused=True in the optimizer",
+);
+
+const SINGLE: Change = change(
+    "foreach",
+    Family::Optimizer,
+    Measures { optimizer: Some(Form::Single), ..NOTHING },
+    "optimizer without foreach",
+    "foreach=False in the optimizer",
+);
+
+const EIGHT_BIT: Change = change(
+    "eight-bit",
+    Family::Optimizer,
+    Measures { eight_bit: true, ..NOTHING },
+    "8-bit optimizer",
+    "the optimizer of the same name with 8bit behind it from bitsandbytes.optim, such as AdamW8bit; with Trainer \
+     optim=\"adamw_bnb_8bit\"",
+);
+
+const FSDP: Change = change(
+    "fsdp",
+    Family::Parallelism,
+    Measures { sharded: true, ..NOTHING },
+    "FSDP instead of DDP",
+    "fully_shard(block) of torch.distributed.fsdp for each block, then fully_shard(model), instead of \
+     DistributedDataParallel(model); the optimizer after that",
+);
+
+/// The rank that most people take.
+const RANK: u32 = 16;
+
+/// What is tried where nothing that keeps the training is enough.
+pub const LORA: Change = Change {
+    is_another_training: true,
+    ..change(
+        "lora",
+        Family::Adapters,
+        Measures { adapters: Some(RANK), ..NOTHING },
+        "LoRA (another training)",
+        "get_peft_model(model, LoraConfig(r=16, target_modules=\"all-linear\")) of peft: the model stays as it is, and \
+         two thin matrices beside each of its linear layers are trained",
+    )
 };
 
-const FP16: Change = Change {
-    key: "autocast",
-    family: Family::Precision,
-    measures: Measures { autocast: Some(Precision::Fp16), ..NOTHING },
-    name: "fp16 autocast",
-    instruction: "with torch.autocast(\"cuda\", torch.float16): around the model's forward pass, and \
-                  torch.amp.GradScaler (this card does not compute in bf16)",
-};
-
-const FSDP: Change = Change {
-    key: "fsdp",
-    family: Family::Parallelism,
-    measures: Measures { sharded: true, ..NOTHING },
-    name: "FSDP instead of DDP",
-    instruction: "fully_shard(block) of torch.distributed.fsdp for each block, then fully_shard(model), instead of \
-                  DistributedDataParallel(model); the optimizer after that",
-};
-
-/// The changes that can be tried on any script, on a card of this capability, by so many ranks.
+/// The changes that keep the training and can be tried on any script, on a card of this capability, by so many ranks.
 pub fn changes(capability: (u8, u8), ranks: u32) -> Vec<Change> {
-    let mut changes = vec![
-        if capability < HAS_BF16 { FP16 } else { BF16 },
-        Change {
-            key: "checkpointing",
-            family: Family::Recomputing,
-            measures: Measures { checkpointing: Some((1, 1)), ..NOTHING },
-            name: "gradient checkpointing",
-            instruction: "model.gradient_checkpointing_enable(), or torch.utils.checkpoint around each block",
-        },
-        Change {
-            key: "fused",
-            family: Family::Optimizer,
-            measures: Measures { optimizer: Some(Form::Fused), ..NOTHING },
-            name: "fused optimizer",
-            instruction: "fused=True in the optimizer",
-        },
-        Change {
-            key: "foreach",
-            family: Family::Optimizer,
-            measures: Measures { optimizer: Some(Form::Single), ..NOTHING },
-            name: "optimizer without foreach",
-            instruction: "foreach=False in the optimizer",
-        },
-    ];
+    let mut changes =
+        vec![if capability < HAS_BF16 { FP16 } else { BF16 }, CHECKPOINTING, FUSED, SINGLE, EIGHT_BIT];
     if ranks > 1 {
         changes.push(FSDP);
     }
@@ -142,6 +186,8 @@ impl Together {
         let merged = |so_far: Measures, change: &Change| Measures {
             autocast: so_far.autocast.or(change.measures.autocast),
             sharded: so_far.sharded || change.measures.sharded,
+            eight_bit: so_far.eight_bit || change.measures.eight_bit,
+            adapters: so_far.adapters.or(change.measures.adapters),
             optimizer: so_far.optimizer.or(change.measures.optimizer),
             checkpointing: so_far.checkpointing.or(change.measures.checkpointing),
             ..so_far
@@ -165,6 +211,11 @@ impl Together {
     pub fn instructions(&self) -> Vec<String> {
         let setting = self.setting.as_ref().map(|options| format!("PYTORCH_CUDA_ALLOC_CONF={options}"));
         self.changes.iter().map(|change| change.instruction.to_owned()).chain(setting).collect()
+    }
+
+    /// Whether one of them makes it another training.
+    pub fn is_another_training(&self) -> bool {
+        self.changes.iter().any(|change| change.is_another_training)
     }
 
     /// How many they are.
@@ -265,11 +316,13 @@ pub fn setting(trial: &Trial, allowed: Bytes) -> Option<(Options, Need)> {
     helps.then(|| (best.options.clone(), Need { fits: best.completes, needs: best.peak_reserved }))
 }
 
-/// Those that fit first, of them those of the fewest changes; then by what the process needs.
+/// Those that fit first, of them those that keep the training, and of these those of the fewest changes; then by what the
+/// process needs.
 pub fn sort(outcomes: &mut [Outcome]) {
     let needs = |outcome: &Outcome| outcome.need.map_or(Bytes(u64::MAX), |need| need.needs + outcome.beside);
     outcomes.sort_by_key(|outcome| {
-        let count = if outcome.fits() { outcome.together.count() } else { 0 };
-        (!outcome.fits(), count, needs(outcome))
+        let fits = outcome.fits();
+        let count = if fits { outcome.together.count() } else { 0 };
+        (!fits, fits && outcome.together.is_another_training(), count, needs(outcome))
     });
 }
