@@ -1,5 +1,5 @@
 """Training with adapters, quantised weights or small optimizer states, by the packages that people use for them, for
-compiled.py: it prints its peaks as one line of JSON.
+planned.py.
 
     python3 adapter_job.py qlora --batch 8 --length 512
 
@@ -9,7 +9,6 @@ It needs transformers and what the kind needs: peft, bitsandbytes or torchao. No
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -183,5 +182,3 @@ def main() -> None:
 
 
 main()
-stats = torch.cuda.memory_stats()
-print(json.dumps({f"peak_{kind}": stats[f"{kind}_bytes.all.peak"] for kind in ("requested", "allocated", "reserved")}))

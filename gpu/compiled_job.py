@@ -1,8 +1,7 @@
-"""A compiled job, a generate loop or an adapter's training, for compiled.py: it prints its peaks as one line of JSON.
+"""A compiled job or a generate loop, for planned.py.
 
     python3 compiled_job.py compile --model gpt2 --mode reduce-overhead --dtype bf16 --batch 8
     python3 compiled_job.py generate --model llama --cache static
-    python3 compiled_job.py adapter --kind lora --model llama
 
 Everything is written as people write it; nothing here knows whether there is a GPU.
 """
@@ -10,14 +9,13 @@ Everything is written as people write it; nothing here knows whether there is a 
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 import torch
 from torch import nn
 
 parser = argparse.ArgumentParser()
-parser.add_argument("what", choices=["compile", "generate", "adapter"])
+parser.add_argument("what", choices=["compile", "generate"])
 parser.add_argument("--model", default="gpt2")
 parser.add_argument("--mode", default="default")
 parser.add_argument("--dtype", choices=["fp32", "bf16", "amp"], default="fp32")
@@ -25,7 +23,6 @@ parser.add_argument("--batch", type=int, default=8)
 parser.add_argument("--length", type=int, default=256)
 parser.add_argument("--new", type=int, default=64, help="tokens that are generated")
 parser.add_argument("--cache", choices=["dynamic", "static", "none", "hand"], default="dynamic")
-parser.add_argument("--kind", default="lora", help="of adapter")
 parser.add_argument("--steps", type=int, default=3)
 parser.add_argument("--infer", action="store_true")
 parser.add_argument("--vary-length", action="store_true", help="each step has another length")
@@ -196,18 +193,4 @@ def by_hand(model: Any, ids: torch.Tensor) -> None:
         ids = torch.cat([ids, out.logits[:, -1].argmax(-1, keepdim=True)], 1)
 
 
-def adapter_job() -> None:
-    from compiled_adapters import adapted
-
-    model, takes = built()
-    model = placed(adapted(placed(model), args.kind)).train()
-    if args.checkpointing:
-        model.gradient_checkpointing_enable()
-        model.enable_input_require_grads()
-    train(model, model, takes)
-
-
-{"compile": compile_job, "generate": generate_job, "adapter": adapter_job}[args.what]()
-torch.cuda.synchronize()
-stats = torch.cuda.memory_stats()
-print(json.dumps({f"peak_{kind}": stats[f"{kind}_bytes.all.peak"] for kind in ("requested", "allocated", "reserved")}))
+{"compile": compile_job, "generate": generate_job}[args.what]()

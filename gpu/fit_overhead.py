@@ -1,6 +1,6 @@
 """What `oomph.fit` costs a step that fits, on a real GPU, by turns in one process.
 
-    python3 gpu/fit_overhead.py [--cases gpt2,resnet,small] [--rounds N] [--steps N] [--device cpu] [--raw FILE]
+    python3 gpu/fit_overhead.py [--cases gpt2,resnet,medium,small] [--rounds N] [--steps N] [--device cpu] [--raw FILE]
 
 Every round runs a block of steps of a plain loop and a block of the same loop with `oomph.fit`, in alternating order. A
 step is forward, backward, clipping and the optimizer's step. A ratio is that of the medians of blocks; `again` is the ratio
@@ -97,7 +97,19 @@ def small(device: str, small: bool) -> tuple[nn.Module, tuple[Any, ...], Callabl
     return model, (x, y), loss
 
 
-CASES = {"gpt2": gpt2, "resnet": resnet, "small": small}
+def medium(device: str, small: bool) -> tuple[nn.Module, tuple[Any, ...], Callable[..., Any]]:
+    """A language model of four narrow layers: many short kernels, as in short steps of large models."""
+    model = Gpt(256, 2 if small else 4, 1000, 128).to(device)
+    text = torch.randint(0, 1000, (16, 128), device=device)
+
+    def loss(text: torch.Tensor) -> torch.Tensor:
+        scores = model(text)[:, :-1]
+        return nn.functional.cross_entropy(scores.flatten(0, 1), text[:, 1:].flatten())
+
+    return model, (text,), loss
+
+
+CASES = {"gpt2": gpt2, "resnet": resnet, "medium": medium, "small": small}
 
 
 def measure(name: str, device: str, rounds: int, steps: int, accept: bool) -> dict[str, Any]:
@@ -155,7 +167,7 @@ def measure(name: str, device: str, rounds: int, steps: int, accept: bool) -> di
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", default="gpt2,resnet,small")
+    parser.add_argument("--cases", default="gpt2,resnet,medium,small")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--device", default="cuda")

@@ -4,7 +4,7 @@
     oomph run --phantom --gpu H200 gpu/serve.py measure --out serve.jsonl      the same without a GPU
     python3 gpu/serve.py compare serve.jsonl --oomph target/release/oomph
 
-`measure` needs torch and transformers, and takes the loops of compiled.py. Held is what is asked for at the end of a loop with
+`measure` needs torch and transformers, and takes the loops of planned.py. Held is what is asked for at the end of a loop with
 nothing left but the model and its cache, less what was before. `compare` writes a table of errors.
 """
 

@@ -129,7 +129,7 @@ def test_what_is_compiled_takes_what_the_compiler_leaves(programs: Programs) -> 
         "graph": (192, 128),
         # As the compiler's graph has it, operation by operation.
         "fallen back": (128, 64),
-        # Forward and backward as graphs; what they need was found exact on an H200, by gpu/compiled.py.
+        # Forward and backward as graphs; what they need was found exact on an H200, by gpu/planned.py.
         "trained": (404, 4),
     }
     assert done.json()["caveats"] == [GRAPHED, FALLBACK]
