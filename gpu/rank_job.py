@@ -4,7 +4,7 @@
 
 With `--alone --world 64 --rank 3` it is that rank of a world that is not there: PyTorch's `fake` process group answers its
 collectives. DDP does not work with that one, so `--kind ddp` takes a communicator of NCCL for a world of one, whose buckets
-are the same. It prints the peaks of three steps as a line of JSON.
+are the same. `--kind zero3` is DeepSpeed's ZeRO, of that stage. It prints the peaks of three steps as a line of JSON.
 """
 
 from __future__ import annotations
@@ -177,6 +177,45 @@ def train(a: argparse.Namespace, world: int) -> None:
         optimizer.zero_grad()
 
 
+def train_in_pieces_of_sequences(a: argparse.Namespace, world: int) -> None:
+    """Context parallel: each rank has its part of every sequence, and attention goes round them."""
+    from torch.distributed.tensor.experimental import context_parallel
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    mesh = init_device_mesh("cuda", (world,))
+    model = sharded(Model(a.width, a.heads, a.depth), mesh) if a.view else Model(a.width, a.heads, a.depth).cuda().bfloat16()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for _ in range(a.steps):
+        x = torch.randint(0, VOCABULARY, (a.batch, a.length), device="cuda")
+        labels = x.clone()
+        pieces = context_parallel(mesh, buffers=[x, labels], buffer_seq_dims=[1, 1], no_restore_buffers={x, labels})
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION), pieces:
+            loss_of(model(x), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def train_with_deepspeed(a: argparse.Namespace) -> None:
+    """ZeRO as DeepSpeed makes it."""
+    import deepspeed
+
+    stage = int(a.kind.removeprefix("zero"))
+    config = {
+        "train_micro_batch_size_per_gpu": a.batch,
+        "bf16": {"enabled": True},
+        "gradient_clipping": 1.0,
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "torch_adam": True}},
+        "zero_optimization": {"stage": stage},
+    }
+    with deepspeed.zero.Init(config_dict_or_path=config, enabled=stage == 3):
+        model = Model(a.width, a.heads, a.depth)
+    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+    for _ in range(a.steps):
+        x = torch.randint(0, VOCABULARY, (a.batch, a.length), device="cuda")
+        engine.backward(loss_of(engine(x), x))
+        engine.step()
+
+
 def train_pipeline(a: argparse.Namespace, rank: int, world: int) -> None:
     """Eight stages; with more ranks, each stage is sharded over the ranks that have it."""
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
@@ -220,6 +259,8 @@ def begin(a: argparse.Namespace) -> tuple[int, int]:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         dist.init_process_group("nccl")
         return dist.get_rank(), dist.get_world_size()
+    # DeepSpeed reads it, whoever started the process.
+    os.environ.setdefault("LOCAL_RANK", "0")
     if a.kind == "ddp":
         dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
     else:
@@ -250,7 +291,7 @@ def held_by_nccl() -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", default="fsdp2", choices="ddp fsdp1 fsdp2 fsdp2-ckpt hsdp tp 2d pp ep".split())
+    parser.add_argument("--kind", default="fsdp2", choices="ddp fsdp1 fsdp2 fsdp2-ckpt hsdp tp 2d pp ep cp zero1 zero2 zero3".split())
     parser.add_argument("--width", type=int, default=2048)
     parser.add_argument("--heads", type=int, default=16)
     parser.add_argument("--depth", type=int, default=16)
@@ -259,7 +300,7 @@ def main() -> None:
     parser.add_argument("--microbatches", type=int, default=8)
     parser.add_argument("--schedule", default="1f1b", choices=("1f1b", "gpipe"))
     parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--view", action="store_true", help="gradients are views of DDP's buckets")
+    parser.add_argument("--view", action="store_true", help="gradients are views of DDP's buckets; with cp, FSDP2 too")
     parser.add_argument("--alone", action="store_true", help="a rank of a world that is not there")
     parser.add_argument("--world", type=int, default=8, help="with --alone")
     parser.add_argument("--rank", type=int, default=0, help="with --alone")
@@ -268,7 +309,14 @@ def main() -> None:
     torch.manual_seed(0)
     rank, world = begin(a)
     nccl = held_by_nccl() if a.report and a.kind == "ddp" else None
-    train_pipeline(a, rank, world) if a.kind == "pp" else train(a, world)
+    if a.kind == "pp":
+        train_pipeline(a, rank, world)
+    elif a.kind == "cp":
+        train_in_pieces_of_sequences(a, world)
+    elif a.kind.startswith("zero"):
+        train_with_deepspeed(a)
+    else:
+        train(a, world)
     if a.report:
         torch.cuda.synchronize()
         stats = torch.cuda.memory_stats()

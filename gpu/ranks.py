@@ -48,6 +48,13 @@ JOBS: list[tuple[int, int, str]] = [
     (64, 63, "--kind pp"),
     (8, 0, "--kind ep --depth 8"),
     (64, 63, "--kind ep --depth 8"),
+    (8, 0, "--kind cp --batch 1 --length 16384 --depth 8"),
+    (8, 7, "--kind cp --batch 1 --length 16384 --depth 8"),
+    (64, 9, "--kind cp --batch 1 --length 65536 --view"),
+    (8, 0, "--kind zero1 --depth 8"),
+    (8, 0, "--kind zero2 --depth 8"),
+    (8, 0, "--kind zero3 --depth 8"),
+    (64, 0, "--kind zero3 --depth 8"),
 ]
 
 

@@ -181,3 +181,20 @@ def test_what_fsdp_would_save_is_what_it_needs_by_hand(programs: Programs) -> No
     for script in (DIVIDED + STEPS, optimizer + COPIED + "for _" + loop):
         answer = plan(programs, LAYERS + script, "--nproc", "8", "--options")
         assert [option for option in answer["options"] if "FSDP" in option["change"]] == []
+
+
+# DeepSpeed's ZeRO-3 asks in this way whether all ranks have the same lists.
+BROADCAST = """
+own = [5 + rank, 7 + rank]
+told = torch.tensor(own if rank == 0 else [-1, -1], device=device)
+dist.broadcast(told, 0)
+weights = torch.randn(2, device=device) * torch.ones(2, device=device)
+dist.broadcast(weights, src=0)
+kept = torch.empty(told.tolist()[0] << 20, dtype=torch.uint8, device=device)
+assert told.cpu().numpy().tolist() == [5, 7]
+"""
+
+
+def test_a_small_tensor_of_the_first_rank_arrives_at_the_others(programs: Programs) -> None:
+    answer = plan(programs, BROADCAST, "--nproc", "8", "--rank", "0", "--rank", "6")
+    assert (answer["why_not"], rows(answer)) == (None, {0: 5, 6: 5})

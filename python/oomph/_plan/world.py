@@ -15,6 +15,7 @@ from typing import Any
 
 from .buckets import Buckets
 from .collectives import Collectives
+from .messages import Messages
 from .objects import Objects
 from .shadows import Shadows
 
@@ -107,7 +108,8 @@ class World:
         self.rank = int(config.get("rank") or 0)
         self.per_node: int | None = config.get("per_node")
         messages = os.path.join(os.environ.get("OOMPH_RUN", ""), config.get("messages") or "messages")
-        self._objects = Objects(messages, lambda: self._place[0] if self._place else self.rank, remarks)
+        self._messages = Messages(messages, lambda: self._place[0] if self._place else self.rank)
+        self._remarks = remarks
         # The rank and the size of the world that the program joined.
         self._place: tuple[int, int] | None = None
         # The ranks that have the stages of this rank's pipeline.
@@ -163,9 +165,9 @@ class World:
 
         c10d.rendezvous = rendezvous
         c10d._new_process_group_helper = new_process_group
-        self._objects.watch(dist, c10d)
+        Objects(self._messages, self._remarks).watch(dist, c10d)
         self._buckets.watch(torch)
-        Collectives(shadows).watch(torch)
+        Collectives(shadows, self._messages).watch(torch)
 
     def watched(self) -> dict[str, Callable[[Any], None]]:
         """What is done when the program has imported these modules."""
