@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import struct
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -160,12 +162,11 @@ print(tuple(y.shape), all(p.grad.shape == p.shape for p in net.parameters()))
 @pytest.mark.parametrize(
     ("code", "function", "owner"),
     [
-        ("torch.fft.fft(torch.ones(8, device='cuda'))", "cufftCreate", "cuFFT"),
-        ("torch.linalg.eigh(torch.ones(4, 4, device='cuda'))", "cusolverDnCreate", "cuSOLVER"),
+        ("torch.linalg.ldl_factor(torch.ones(4, 4, device='cuda'))", "cusolverDnSsytrf_bufferSize", "cuSOLVER"),
         (
             "o = torch.ones(2, device='cuda'); i = torch.tensor([0, 1, 2], device='cuda')\n"
-            "torch.sparse_csr_tensor(i, i[:2], o, (2, 2)) @ torch.ones(2, 2, device='cuda')",
-            "cusparseCreateCsr",
+            "one = torch.sparse_csr_tensor(i, i[:2], o, (2, 2)); one @ one",
+            "cusparseSpGEMM_createDescr",
             "cuSPARSE",
         ),
     ],
@@ -179,6 +180,21 @@ def test_a_library_that_is_lacking_is_named(run: Run, code: str, function: str, 
     assert done.returncode == 1
     assert expected in done.stderr.splitlines(), done.stderr
     assert "RuntimeError" in done.stderr
+
+
+def test_transforms_and_decompositions_ask_for_what_they_ask_for_on_a_card(run: Run) -> None:
+    here = pathlib.Path(__file__).parent
+    rows = [json.loads(line) for line in (here / "measured/libraries.jsonl").read_text().splitlines()]
+    script = here.parents[1] / "gpu/measure_libraries.py"
+    done = run(f"import runpy, sys; sys.argv = ['measure']; runpy.run_path({str(script)!r}, run_name='__main__')")
+    ours = {(row["what"], *row["shape"]): row.get("requests") for row in map(json.loads, done.stdout.splitlines())}
+    found: Counter[str] = Counter()
+    for row in rows:
+        requests, measured = ours[row["what"], *row["shape"]], row["requests"]
+        assert requests is not None and len(requests) == len(measured), (row, done.stderr)
+        off = max(abs(one - other) for one, other in zip(requests, measured))
+        found["the same" if off == 0 else "to a KiB" if off <= 1024 else "to a percent" if off <= max(measured) / 100 else str(row)] += 1
+    assert found == {"the same": 756, "to a KiB": 34, "to a percent": 9}
 
 
 def test_convolutions_are_shown_where_they_are_asked_for(run: Run) -> None:

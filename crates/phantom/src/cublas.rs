@@ -1,6 +1,6 @@
 //! cuBLAS. Products are not computed. Their workspaces are PyTorch's own allocations, so they are counted all the same.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use crate::answer::{answer, put};
 use crate::code::{Code, SUCCESS};
@@ -30,6 +30,29 @@ answer! {
 
     fn cublasGetPointerMode_v2(handle: Handle, at: *mut c_int) { *at = modes(handle).pointer; }
 }
+
+/// Factors of many matrices: the host is told which argument is wrong, and none is.
+macro_rules! factors {
+    ($($name:ident)*) => { answer! { $(
+        fn $name(
+            _: Handle, _: c_int, _: c_int, _: *const c_void, _: c_int, _: *const c_void, wrong: *mut c_int, _: c_int,
+        ) { *wrong = 0; }
+    )* } };
+}
+
+factors! { cublasSgeqrfBatched cublasDgeqrfBatched cublasCgeqrfBatched cublasZgeqrfBatched }
+
+/// Least squares of many matrices, alike.
+macro_rules! least_squares {
+    ($($name:ident)*) => { answer! { $(
+        fn $name(
+            _: Handle, _: c_int, _: c_int, _: c_int, _: c_int, _: *const c_void, _: c_int, _: *const c_void, _: c_int,
+            wrong: *mut c_int, _: *const c_void, _: c_int,
+        ) { *wrong = 0; }
+    )* } };
+}
+
+least_squares! { cublasSgelsBatched cublasDgelsBatched cublasCgelsBatched cublasZgelsBatched }
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cublasSetMathMode(handle: Handle, mode: c_int) -> Code {

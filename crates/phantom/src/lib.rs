@@ -47,6 +47,12 @@ mod cublaslt;
 
 mod cudnn;
 
+mod cufft;
+
+mod cusolver;
+
+mod cusparse;
+
 mod nccl;
 
 mod twister;
