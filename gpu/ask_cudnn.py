@@ -1,20 +1,22 @@
 """Asks cuDNN which engines it would choose for convolutions, with their settings: on a real GPU, or about a card that is
 only described.
 
-    python gpu/ask_cudnn.py < questions.txt
+    python gpu/ask_cudnn.py [--seconds 60] < questions.txt
 
-A question is a line as the phantom's process is asked (crates/phantom/src/cudnn/engines.rs); the answer has of each engine
-its number, what it works in by its configuration and by its plan, and its settings. The first line is how cuDNN describes
-the card. With such a description in CARD_JSON that card is asked about, and none needs to be there; CUDNN is the library
-then.
+A question is a line as the phantom's process is asked (crates/phantom/src/cudnn/engines.rs), or one of those that a plan
+writes with OOMPH_PHANTOM_LOG=conv. The answer has of each engine its number, what it works in by its configuration and by
+its plan, and its settings. The first line is how cuDNN describes the card. With such a description in CARD_JSON that card is
+asked about, and none needs to be there; CUDNN is the library then.
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import json
 import os
 import sys
+import time
 from ctypes import byref, c_int, c_int64, c_void_p
 from typing import Any
 
@@ -142,7 +144,35 @@ class Cudnn:
         return text.value.decode(errors="replace")
 
 
+TYPES = {"fp32": 0, "fp64": 1, "fp16": 2, "bf16": 9}
+DIRECTIONS = ["forward", "data", "filter"]
+
+
+def question(line: str) -> str:
+    """A line of the phantom's log as a question."""
+    words = line.removeprefix("oomph conv: ").split()
+    parts = dict(word.split("=") for word in words[3:])
+
+    def steps(sizes: list[int]) -> list[int]:
+        # From the innermost dimension outwards.
+        order = [1, *range(len(sizes) - 1, 1, -1), 0] if words[2] == "nhwc" else [*range(len(sizes) - 1, -1, -1)]
+        found, step = [0] * len(sizes), 1
+        for at in order:
+            found[at], step = step, step * sizes[at]
+        return found
+
+    asked = ["0", str(DIRECTIONS.index(words[0])), str(TYPES[words[1]])]
+    listed = lambda numbers: ",".join(map(str, numbers))
+    for name in "xwy":
+        sizes = [int(size) for size in parts[name].split("x")]
+        asked += [listed(sizes), listed(steps(sizes))]
+    return ";".join(asked + [parts[name].replace("x", ",") for name in ("pad", "stride", "dilation")])
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=1e9, help="ask no more after so long")
+    options = parser.parse_args()
     card = os.environ.get("CARD_JSON")
     path = os.environ.get("CUDNN")
     if path is None:
@@ -155,12 +185,16 @@ def main() -> None:
             path = "libcudnn.so.9"
     cudnn = Cudnn(path, card)
     said = False
+    began = time.monotonic()
     for line in sys.stdin:
-        answer = cudnn.engines(line.strip())
+        if time.monotonic() - began > options.seconds:
+            break
+        line = line.strip() if ";" in line else question(line)
+        answer = cudnn.engines(line)
         if not said and cudnn.profile is not None:
             print("#", json.dumps(cudnn.profile, separators=(",", ":")))
             said = True
-        print(line.strip(), answer)
+        print(line, answer)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 `python gpu/measure_cudnn.py [--seconds 225] > cudnn.jsonl` needs torch and a GPU. Each line is one measurement; the first
 says on what. The shapes are those of gpu/convolutions.csv, which `--collect` makes again from torchvision's models, and
-some that no model has.
+some that no model has. With `--log FILE` they are those that a plan wrote down with OOMPH_PHANTOM_LOG=conv.
 """
 
 from __future__ import annotations
@@ -116,6 +116,23 @@ def convolution(job: Job) -> dict[str, object]:
     return {"conv": [kind, layout, batch, *shape], "bytes": found}
 
 
+def logged(line: str) -> dict[str, object]:
+    """The workspace of one direction of a convolution, of one, two or three dimensions, in the words of the phantom's log."""
+    words = line.removeprefix("oomph conv: ").split()
+    direction, kind, layout = words[:3]
+    parts = {name: [int(size) for size in sizes.split("x")] for name, sizes in (word.split("=") for word in words[3:])}
+    order = torch.contiguous_format if layout == "nchw" else [torch.channels_last, torch.channels_last_3d][len(parts["pad"]) - 2]
+    options: dict[str, Any] = {"device": "cuda", "dtype": TYPES[kind]}
+    x, w, y = (torch.empty(parts[name], **options).contiguous(memory_format=order) for name in "xwy")
+    moves = (parts["stride"], parts["pad"], parts["dilation"], False, [0] * len(parts["pad"]), parts["groups"][0])
+    if direction == "forward":
+        out, made = peak_of(lambda: torch.ops.aten.convolution(x, w, None, *moves))
+        return {"log": line, "bytes": out - bytes_of(made)}
+    mask, result = {"data": ([True, False, False], x), "filter": ([False, True, False], w)}[direction]
+    out, made = peak_of(lambda: torch.ops.aten.convolution_backward(y, x, w, None, *moves, mask))
+    return {"log": line, "bytes": out - bytes_of(result)}
+
+
 def normalization(kind: str, layout: str, shape: Shape) -> dict[str, object]:
     """What batch normalization works in, forward and backward, and what it keeps."""
     order = torch.channels_last if layout == "last" else torch.contiguous_format
@@ -172,7 +189,7 @@ def condense(files: list[pathlib.Path]) -> None:
         print(";".join(" ".join("-" if size is None else str(size) for size in (batch, *found)) for batch, found in sorted(batches.items())))
 
 
-def measure(seconds: float, done: int) -> None:
+def measure(seconds: float, done: int, log: pathlib.Path | None) -> None:
     start = time.monotonic()
     torch.zeros(1, device="cuda")
     state = torch._cudnn_init_dropout_state(0.5, True, 0, dtype=torch.uint8, device="cuda")
@@ -180,11 +197,15 @@ def measure(seconds: float, done: int) -> None:
     del state
     convolutions = ((lambda j=job: convolution(j)) for job in jobs(random.Random(0), done))
     work = itertools.chain([] if done else small(), convolutions)
+    if log is not None:
+        work = ((lambda line=line: logged(line)) for line in log.read_text().splitlines())
     failed = 0
     for number, ask in enumerate(work):
         if time.monotonic() - start > seconds:
             break
         try:
+            # Not one job's memory in the way of another's.
+            torch.cuda.empty_cache() if torch.cuda.memory_reserved() > 40 << 30 else None
             print(json.dumps(ask(), separators=(",", ":")))
         except RuntimeError as error:
             failed += 1
@@ -198,10 +219,11 @@ if __name__ == "__main__":
     parser.add_argument("--done", type=int, default=0, help="how many shapes of models an earlier run came to")
     parser.add_argument("--collect", action="store_true", help="make gpu/convolutions.csv again")
     parser.add_argument("--table", type=pathlib.Path, nargs="+", help="make the phantom's table of these answers")
+    parser.add_argument("--log", type=pathlib.Path, help="lines of OOMPH_PHANTOM_LOG=conv")
     options = parser.parse_args()
     if options.table:
         condense(options.table)
     elif options.collect:
         collect()
     else:
-        measure(options.seconds, options.done)
+        measure(options.seconds, options.done, options.log)

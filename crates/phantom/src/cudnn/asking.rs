@@ -23,6 +23,7 @@ use oomph_trace::phantom;
 use super::engines::{Engine, question, read_answer, tell};
 use super::library;
 use super::problem::Convolution;
+use super::splits;
 use crate::card::card;
 use crate::real;
 
@@ -270,8 +271,10 @@ pub(crate) unsafe extern "C" fn oomph_phantom_cudnn(path: *const c_char, owner: 
     if !STAND_INS.iter().all(is_ours) {
         return;
     }
-    let card = library::load(&path).map(|version| (version, library::property(card())));
-    let Some((version, Some(card))) = card else { return };
+    let twin = library::load(&path).map(|version| (version, library::property(card())));
+    let Some((version, Some(twin))) = twin else { return };
+    let splits_of = (card().capability, version) == splits::KNOWN;
+    let splits_of = splits_of.then(|| u64::from(card().multiprocessors));
     hurry(false);
     if writeln!(output, "{version}").is_err() {
         return;
@@ -280,7 +283,7 @@ pub(crate) unsafe extern "C" fn oomph_phantom_cudnn(path: *const c_char, owner: 
     while let Some(line) = next_line(&mut waiting, owner) {
         let Some((number, question)) = line.split_once(' ') else { return };
         hurry(true);
-        let answer = tell(question, &card);
+        let answer = tell(question, &twin, splits_of);
         hurry(false);
         if writeln!(output, "{number} {answer}").is_err() {
             return;

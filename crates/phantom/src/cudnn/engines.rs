@@ -8,6 +8,7 @@ use super::descriptors::{Movement, Tensor};
 use super::library::{Given, Twin, make};
 use super::number;
 use super::problem::{Convolution, Direction};
+use super::splits::{self, Setting};
 
 /// An engine with its settings, as cuDNN offers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,12 +17,17 @@ pub(crate) struct Engine {
     pub(crate) number: i64,
     /// What it works in.
     pub(crate) bytes: u64,
+    /// By how much that may be wrong, where it was counted here; `None` where cuDNN says it.
+    pub(crate) doubt: Option<u64>,
     /// `cudnnBackendNumericalNote_t`: what a program may not want of it.
     pub(crate) notes: Vec<c_int>,
 }
 
 /// More engines than this are not told: programs take the first that they like.
 const MOST: usize = 64;
+/// An engine has fewer knobs, and fewer notes.
+const MOST_KNOBS: usize = 16;
+const MOST_NOTES: usize = 32;
 
 fn list<T: ToString>(values: &[T]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
@@ -63,8 +69,10 @@ fn read_question(line: &str) -> Option<(c_int, Convolution)> {
 
 /// An answer as a line; the first choice first.
 fn answer(engines: &[Engine]) -> String {
-    let told =
-        engines.iter().map(|engine| format!("{}:{}:{}", engine.number, engine.bytes, list(&engine.notes)));
+    let told = engines.iter().map(|engine| {
+        let doubt = engine.doubt.map(|doubt| format!(":{doubt}")).unwrap_or_default();
+        format!("{}:{}:{}{doubt}", engine.number, engine.bytes, list(&engine.notes))
+    });
     told.collect::<Vec<_>>().join(" ")
 }
 
@@ -73,19 +81,22 @@ pub(crate) fn read_answer(line: &str) -> Option<Vec<Engine>> {
     let one = |word: &str| {
         let mut parts = word.split(':');
         let (number, bytes, notes) = (parts.next()?, parts.next()?, parts.next()?);
-        Some(Engine { number: number.parse().ok()?, bytes: bytes.parse().ok()?, notes: numbers(notes)? })
+        let doubt = parts.next().map(str::parse).transpose().ok()?;
+        let (number, bytes) = (number.parse().ok()?, bytes.parse().ok()?);
+        Some(Engine { number, bytes, doubt, notes: numbers(notes)? })
     };
     line.split_whitespace().map(one).collect()
 }
 
-/// The answer to a question about a card.
-pub(super) fn tell(line: &str, card: &Arc<Twin>) -> String {
-    let engines = read_question(line).and_then(|(mode, asked)| choose(mode, &asked, card));
+/// The answer to a question about a card. `splits_of` is how many processors it has, where it is a card whose engines split sums
+/// by a rule that is known.
+pub(super) fn tell(line: &str, card: &Arc<Twin>, splits_of: Option<u64>) -> String {
+    let engines = read_question(line).and_then(|(mode, asked)| choose(mode, &asked, card, splits_of));
     answer(&engines.unwrap_or_default())
 }
 
 /// Asks the real library.
-fn choose(mode: c_int, asked: &Convolution, card: &Arc<Twin>) -> Option<Vec<Engine>> {
+fn choose(mode: c_int, asked: &Convolution, card: &Arc<Twin>, splits_of: Option<u64>) -> Option<Vec<Engine>> {
     let graph = graph(asked)?;
     let mode = mode.to_ne_bytes();
     let heuristics = make(
@@ -97,15 +108,60 @@ fn choose(mode: c_int, asked: &Convolution, card: &Arc<Twin>) -> Option<Vec<Engi
         ],
     )?;
     let engine = |configuration: &Twin| {
-        let engine = configuration.parts(number::CONFIGURATION_ENGINE, number::ENGINE, 1).pop()?;
+        let engine = Arc::new(configuration.parts(number::CONFIGURATION_ENGINE, number::ENGINE, 1).pop()?);
+        let bytes = bytes_worked_in(configuration)?;
+        let split = splits_of.and_then(|processors| {
+            Some(splits::workspace(asked, &setting(configuration, &engine)?, processors))
+        });
         Some(Engine {
             number: engine.wide(number::ENGINE_INDEX)?,
-            bytes: u64::try_from(configuration.wide(number::CONFIGURATION_WORKSPACE)?).ok()?,
-            notes: engine.enumerators(number::ENGINE_NOTES, number::TYPE_NOTE),
+            bytes: split.map_or(bytes, |split| split.bytes),
+            doubt: split.map(|split| split.doubt),
+            notes: engine.enumerators::<MOST_NOTES>(number::ENGINE_NOTES, number::TYPE_NOTE),
         })
     };
     let found = heuristics.parts(number::HEURISTIC_RESULTS, number::ENGINE_CONFIGURATION, MOST);
     Some(found.iter().filter_map(engine).collect())
+}
+
+/// What an engine works in with its settings.
+fn bytes_worked_in(configuration: &Twin) -> Option<u64> {
+    u64::try_from(configuration.wide(number::CONFIGURATION_WORKSPACE)?).ok()
+}
+
+/// How an engine is set up that splits sums; `None` for any other.
+fn setting(configuration: &Twin, engine: &Arc<Twin>) -> Option<Setting> {
+    let choices = configuration.uncounted_parts(number::CONFIGURATION_CHOICES, number::CHOICE, MOST_KNOBS);
+    let read = |choice: &Twin| {
+        let knob = choice.enumerator(number::CHOICE_KNOB, number::TYPE_KNOB)?;
+        Some((knob, choice.wide(number::CHOICE_VALUE)?))
+    };
+    let knobs: Vec<(c_int, i64)> = choices.iter().filter_map(read).collect();
+    let value = |knob| knobs.iter().find(|(name, _)| *name == knob).map(|(_, value)| *value);
+    let [down, across] =
+        number::KNOB_CLUSTER.map(|knob| u64::try_from(value(knob)?).ok().filter(|tiles| *tiles > 0));
+    let (tile, cluster, splits) =
+        (value(number::KNOB_TILE)?, [down?, across?], value(number::KNOB_WORKSPACE)?);
+    // The same engine once more, which splits no sum.
+    let whole = |(knob, value): &(c_int, i64)| {
+        let value = if *knob == number::KNOB_WORKSPACE { 1 } else { *value };
+        make(
+            number::CHOICE,
+            [
+                (number::CHOICE_KNOB, Given::Plain(number::TYPE_KNOB, 1, &knob.to_ne_bytes())),
+                (number::CHOICE_VALUE, Given::Plain(number::TYPE_WIDE, 1, &value.to_ne_bytes())),
+            ],
+        )
+    };
+    let knobs = knobs.iter().map(|knob| whole(knob).map(Arc::new)).collect::<Option<Vec<_>>>()?;
+    let whole = make(
+        number::ENGINE_CONFIGURATION,
+        [
+            (number::CONFIGURATION_ENGINE, Given::Twins(vec![Arc::clone(engine)])),
+            (number::CONFIGURATION_CHOICES, Given::Twins(knobs)),
+        ],
+    )?;
+    Some(Setting { tile, cluster, splits: splits == 0, whole: bytes_worked_in(&whole)? })
 }
 
 fn bytes_of(values: &[i64]) -> Vec<u8> {
@@ -203,11 +259,11 @@ mod tests {
         );
         assert_eq!(read_question(&line), Some((0, asked)));
         let engines = vec![
-            Engine { number: 58, bytes: 400, notes: vec![0, 4] },
-            Engine { number: 1, bytes: 0, notes: vec![] },
+            Engine { number: 58, bytes: 400, notes: vec![0, 4], doubt: None },
+            Engine { number: 67, bytes: 0, notes: vec![], doubt: Some(131) },
         ];
-        assert_eq!(answer(&engines), "58:400:0,4 1:0:");
-        assert_eq!(read_answer("58:400:0,4 1:0:"), Some(engines));
+        assert_eq!(answer(&engines), "58:400:0,4 67:0::131");
+        assert_eq!(read_answer("58:400:0,4 67:0::131"), Some(engines));
         assert_eq!((read_answer(""), read_answer("58:x:")), (Some(Vec::new()), None));
         assert_eq!(read_question("0;1"), None);
     }

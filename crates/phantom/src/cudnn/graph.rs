@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::iter;
 use std::sync::Arc;
 
 use super::descriptors::{Movement, Tensor};
 use super::engines::Engine;
 use super::problem::{Convolution, Direction};
+use super::workspaces::convolution::Offered;
 use super::{BAD_PARAM, found, number, put, unknown, workspaces};
 use crate::answer::{answer, offer};
 use crate::code::{Code, SUCCESS};
@@ -107,9 +109,15 @@ impl Node {
         let Some(engine) = self.node(number::CONFIGURATION_ENGINE) else { return 0 };
         let graph = engine.node(number::ENGINE_GRAPH);
         let Some(convolution) = graph.and_then(Self::convolution_of_graph) else { return 0 };
-        let first = |values: Vec<i64>| values.first().copied();
-        let offered = first(self.wide(number::CONFIGURATION_WORKSPACE))
-            .and_then(|bytes| Some((first(engine.wide(number::ENGINE_INDEX))?, u64::try_from(bytes).ok()?)));
+        let number = |node: &Self, attribute| node.wide(attribute).first().copied();
+        let bytes = |attribute| number(self, attribute).and_then(|bytes| u64::try_from(bytes).ok());
+        let offered = bytes(number::CONFIGURATION_WORKSPACE).and_then(|offered| {
+            Some(Offered {
+                number: number(engine, number::ENGINE_INDEX)?,
+                bytes: offered,
+                doubt: bytes(number::CONFIGURATION_DOUBT),
+            })
+        });
         workspaces::convolution::workspace(&convolution, offered)
     }
 
@@ -122,16 +130,23 @@ impl Node {
         let offers = convolution.and_then(|convolution| workspaces::convolution::offers(mode, &convolution));
         let Some(offers) = offers else {
             // Of any other graph, one engine of which nothing is known.
-            return vec![Arc::new(Self::configuration(graph, 0, &[], None))];
+            return vec![Arc::new(Self::configuration(graph, 0, &[], []))];
         };
         let one = |offer: &Engine| {
-            Arc::new(Self::configuration(graph, offer.number, &offer.notes, Some(offer.bytes)))
+            let bytes = (number::CONFIGURATION_WORKSPACE, offer.bytes);
+            let doubt = offer.doubt.map(|doubt| (number::CONFIGURATION_DOUBT, doubt));
+            Arc::new(Self::configuration(graph, offer.number, &offer.notes, iter::once(bytes).chain(doubt)))
         };
         offers.iter().map(one).collect()
     }
 
-    /// An engine for a graph, with what it works in where that is known.
-    fn configuration(graph: &[Arc<Self>], engine: i64, notes: &[c_int], bytes: Option<u64>) -> Self {
+    /// An engine for a graph, with what is known of it.
+    fn configuration(
+        graph: &[Arc<Self>],
+        engine: i64,
+        notes: &[c_int],
+        known: impl IntoIterator<Item = (c_int, u64)>,
+    ) -> Self {
         let node = |kind, attributes| Self { kind, attributes: BTreeMap::from_iter(attributes) };
         let notes = notes.iter().flat_map(|note| note.to_ne_bytes()).collect();
         let engine = node(
@@ -143,9 +158,9 @@ impl Node {
             ],
         );
         let mut attributes = vec![(number::CONFIGURATION_ENGINE, Value::Nodes(vec![Arc::new(engine)]))];
-        attributes.extend(
-            bytes.map(|bytes| (number::CONFIGURATION_WORKSPACE, Value::Plain(bytes.to_ne_bytes().to_vec()))),
-        );
+        let plain =
+            |(attribute, bytes): (c_int, u64)| (attribute, Value::Plain(bytes.to_ne_bytes().to_vec()));
+        attributes.extend(known.into_iter().map(plain));
         node(number::ENGINE_CONFIGURATION, attributes)
     }
 

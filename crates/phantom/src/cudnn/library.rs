@@ -164,6 +164,12 @@ impl Twin {
         let code =
             unsafe { self.get(attribute, number::TYPE_DESCRIPTOR, 0, &raw mut count, std::ptr::null_mut()) };
         let room = if code == SUCCESS { usize::try_from(count).unwrap_or(0).min(most) } else { 0 };
+        self.uncounted_parts(attribute, kind, room)
+    }
+
+    /// The same where the library does not say beforehand how many there are.
+    pub(super) fn uncounted_parts(&self, attribute: c_int, kind: c_int, room: usize) -> Vec<Self> {
+        let mut count = 0;
         let mut parts: Vec<Self> = (0..room).map_while(|_| create(kind)).collect();
         let mut addresses: Vec<usize> = parts.iter().map(|part| part.address).collect();
         let room = parts.len() as i64;
@@ -185,9 +191,14 @@ impl Twin {
         (code == SUCCESS && count == 1).then_some(number)
     }
 
-    /// The enumerators of a type under an attribute.
-    pub(super) fn enumerators(&self, attribute: c_int, kind: c_int) -> Vec<c_int> {
-        let (mut count, mut found) = (0, [0; 32]);
+    /// The enumerator of a type under an attribute that has one.
+    pub(super) fn enumerator(&self, attribute: c_int, kind: c_int) -> Option<c_int> {
+        self.enumerators::<1>(attribute, kind).first().copied()
+    }
+
+    /// The enumerators of a type under an attribute. Where it has room for fewer, the library refuses to tell more of them.
+    pub(super) fn enumerators<const ROOM: usize>(&self, attribute: c_int, kind: c_int) -> Vec<c_int> {
+        let (mut count, mut found) = (0, [0; ROOM]);
         let room = found.len() as i64;
         // SAFETY: an array of as many enumerators as the library is told.
         let code = unsafe { self.get(attribute, kind, room, &raw mut count, found.as_mut_ptr().cast()) };

@@ -5,6 +5,7 @@ mod descriptors;
 mod problem;
 mod number;
 mod library;
+mod splits;
 mod engines;
 mod asking;
 mod workspaces;

@@ -12,13 +12,25 @@ use crate::cudnn::bytes_of;
 use crate::cudnn::engines::Engine;
 use crate::cudnn::problem::{Convolution, Direction};
 
-/// The workspace of the engine that cuDNN would choose, or of the one of this number that was `offered`.
-pub(crate) fn workspace(asked: &Convolution, offered: Option<(i64, u64)>) -> u64 {
+/// An engine that was offered: its number, what it works in, and by how much that may be wrong where it was counted here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offered {
+    pub(crate) number: i64,
+    pub(crate) bytes: u64,
+    pub(crate) doubt: Option<u64>,
+}
+
+/// The workspace of the engine that cuDNN would choose, or of the one that was `offered`.
+pub(crate) fn workspace(asked: &Convolution, offered: Option<Offered>) -> u64 {
     let what = std::env::var("OOMPH_PHANTOM_LOG").unwrap_or_default();
     let bytes = match offered {
         _ if what == "conv-marks" => mark(),
-        Some((engine, bytes)) if is_unsure(asked, engine) => doubted(bytes),
-        Some((_, bytes)) => bytes,
+        Some(Offered { bytes, doubt: Some(doubt), .. }) => {
+            doubted(doubt);
+            bytes
+        }
+        Some(Offered { number, bytes, .. }) if is_unsure(asked, number) => doubted(bytes),
+        Some(Offered { bytes, .. }) => bytes,
         None => match estimate(asked) {
             Estimate::Measured(bytes) if card().capability == MEASURED => bytes,
             Estimate::Measured(bytes) | Estimate::Voted(bytes) => doubted(bytes),
@@ -45,7 +57,7 @@ pub(crate) fn offers(mode: c_int, asked: &Convolution) -> Option<Vec<Engine>> {
     let is_narrow = bytes_of(asked.input.data_type) < 4;
     // By itself PyTorch does not take what computes in less than it was given.
     let first = engines.iter_mut().find(|engine| is_narrow || !engine.notes.contains(&DOWN_CONVERTS));
-    if let Some(first) = first.filter(|first| is_unsure(asked, first.number)) {
+    if let Some(first) = first.filter(|first| first.doubt.is_none() && is_unsure(asked, first.number)) {
         first.bytes = refined(asked, first.bytes);
     }
     (!engines.is_empty()).then_some(engines)
