@@ -17,6 +17,7 @@ import lzma
 import pathlib
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,8 @@ with open(out, "w") as file:
 """
 
 HERE = pathlib.Path(__file__).resolve().parent
+# Longer than any of the jobs takes beside seven others.
+PATIENCE_S = 240
 JOBS = [
     "compiled_job.py compile --model gpt2 --dtype fp32 --batch 8 --length 512",
     "compiled_job.py compile --model gpt2 --dtype amp --batch 8 --length 512",
@@ -96,7 +99,10 @@ def measured(job: str, folder: pathlib.Path | None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as temporary:
         out = pathlib.Path(temporary, "out")
         command = [sys.executable, "-c", PEAKS_ONLY if folder is None else RUNNER, str(out), str(HERE / script), *words]
-        done = subprocess.run(command, cwd=temporary, capture_output=True, text=True)
+        try:
+            done = subprocess.run(command, cwd=temporary, capture_output=True, text=True, timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            return {"args": job, "error": f"not done after {PATIENCE_S} seconds"}
         row: dict[str, Any] = {"args": job, "seconds": round(time.monotonic() - began, 1)}
         if done.returncode != 0:
             return row | {"error": done.stderr[-2000:]}
@@ -127,25 +133,27 @@ def planned(oomph: str, job: str, card: str) -> dict[str, Any]:
 def compare(options: argparse.Namespace) -> None:
     errors: dict[str, list[float]] = {peak: [] for peak in PEAKS}
     covered = 0
+    # Plans run in folders of their own.
+    oomph = str(pathlib.Path(shutil.which(options.oomph) or options.oomph).absolute())
     rows = [json.loads(line) for line in options.results.read_text().splitlines()]
+    rows = [row for row in rows if re.search(options.only, row["args"]) and PEAKS[0] in row]
     print("| job | requested | allocated | reserved | between | seconds |\n| --- | ---: | ---: | ---: | ---: | ---: |")
-    for real in rows:
-        if not re.search(options.only, real["args"]) or PEAKS[0] not in real:
-            continue
-        ours = planned(options.oomph, real["args"], options.card)
-        if PEAKS[0] not in ours:
-            print(f"| {real['args']} | {ours['error'].strip().splitlines()[-1:]} | | | | {ours['seconds']} |", flush=True)
-            continue
-        off = [100 * (ours[peak] / real[peak] - 1) for peak in PEAKS]
-        for peak, one in zip(PEAKS, off):
-            errors[peak].append(one)
-        bounds = [ours["least"] or ours[PEAKS[2]], ours["most"] or ours[PEAKS[2]]]
-        covered += bounds[0] <= real[PEAKS[2]] <= bounds[1]
-        between = " to ".join(f"{100 * (bound / real[PEAKS[2]] - 1):+.2f}%" for bound in bounds)
-        shown = " | ".join(f"{one:+.3f}%" for one in off)
-        print(f"| {real['args']} | {shown} | {between} | {ours['seconds']} |", flush=True)
-        if options.caveats:
-            print("\n".join(f"  {caveat}" for caveat in ours["caveats"] or []))
+    with ThreadPoolExecutor(options.at_once) as pool:
+        answers = pool.map(lambda row: planned(oomph, row["args"], options.card), rows)
+        for real, ours in zip(rows, answers):
+            if PEAKS[0] not in ours:
+                print(f"| {real['args']} | {ours['error'].strip().splitlines()[-1:]} | | | | {ours['seconds']} |", flush=True)
+                continue
+            off = [100 * (ours[peak] / real[peak] - 1) for peak in PEAKS]
+            for peak, one in zip(PEAKS, off):
+                errors[peak].append(one)
+            bounds = [ours["least"] or ours[PEAKS[2]], ours["most"] or ours[PEAKS[2]]]
+            covered += bounds[0] <= real[PEAKS[2]] <= bounds[1]
+            between = " to ".join(f"{100 * (bound / real[PEAKS[2]] - 1):+.2f}%" for bound in bounds)
+            shown = " | ".join(f"{one:+.3f}%" for one in off)
+            print(f"| {real['args']} | {shown} | {between} | {ours['seconds']} |", flush=True)
+            if options.caveats:
+                print("\n".join(f"  {caveat}" for caveat in ours["caveats"] or []))
     say_errors(errors)
     print(f"{covered} of {len(errors[PEAKS[2]])} hold what the plan says may be held")
 
@@ -165,15 +173,15 @@ def main() -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     taken = verbs.add_parser("measure")
     taken.add_argument("--out", required=True)
-    taken.add_argument("--at-once", type=int, default=5)
     taken.add_argument("--record", type=pathlib.Path, help="where each job's recording goes")
     asked = verbs.add_parser("compare")
     asked.add_argument("results", type=pathlib.Path)
     asked.add_argument("--oomph", default="oomph")
     asked.add_argument("--card", default="H200")
     asked.add_argument("--caveats", action="store_true", help="also what the plans remark")
-    for verb in (taken, asked):
+    for verb, at_once in (taken, 5), (asked, 1):
         verb.add_argument("--only", default="")
+        verb.add_argument("--at-once", type=int, default=at_once)
     options = parser.parse_args()
     measure(options) if options.verb == "measure" else compare(options)
 
