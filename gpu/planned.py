@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 from compare_plan import PEAKS, RUNNER, say_errors
@@ -163,7 +163,8 @@ def measure(options: argparse.Namespace) -> None:
     if options.record is not None:
         options.record.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(options.at_once) as pool, open(options.out, "a") as out:
-        for row in pool.map(lambda job: measured(job, options.record), jobs):
+        for done in as_completed([pool.submit(measured, job, options.record) for job in jobs]):
+            row = done.result()
             print(json.dumps(row), file=out, flush=True)
             print(json.dumps({**row, "error": row.get("error", "")[-200:]}), flush=True)
 
