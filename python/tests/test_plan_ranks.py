@@ -198,3 +198,25 @@ assert told.cpu().numpy().tolist() == [5, 7]
 def test_a_small_tensor_of_the_first_rank_arrives_at_the_others(programs: Programs) -> None:
     answer = plan(programs, BROADCAST, "--nproc", "8", "--rank", "0", "--rank", "6")
     assert (answer["why_not"], rows(answer)) == (None, {0: 5, 6: 5})
+    # A rank that is asked for alone gets what others send it, from wherever they have it.
+    answer = plan(programs, BROADCAST, "--nproc", "8", "--rank", "6")
+    assert (answer["why_not"], rows(answer)) == (None, {6: 5})
+    answer = plan(programs, PASSED_ON, "--nproc", "8", "--rank", "3")
+    assert (answer["why_not"], rows(answer)) == (None, {3: 4})
+
+
+PASSED_ON = """
+told = [1]
+if rank > 0:
+    dist.recv_object_list(told, src=rank - 1)
+told[0] += 1
+if rank < world - 1:
+    dist.send_object_list(told, dst=rank + 1)
+kept = torch.empty((told[0] - 1) << 20, dtype=torch.uint8, device=device)
+back = [None]
+if rank == 3:
+    dist.recv_object_list(back, src=4)
+elif rank == 4:
+    dist.send_object_list(["back"], dst=3)
+assert rank != 3 or back == ["back"]
+"""

@@ -92,7 +92,7 @@ class Collectives:
         if source == messages.rank:
             messages.write(path, [None if own is None else own.flatten().tolist()])
             return
-        sent = messages.read(path)
+        sent = messages.read(path, source)
         # A rank that was not run has sent nothing: it is taken to have what this one has.
         if sent is not None:
             self._write(tensor, None if sent[0] is None else torch.tensor(sent[0], dtype=tensor.dtype))

@@ -18,6 +18,8 @@ class Messages:
         self._folder = folder
         self._rank = rank
         self._sent: Counter[str] = Counter()
+        # The ranks that were heard in vain.
+        self.missing: set[int] = set()
 
     @property
     def rank(self) -> int:
@@ -35,13 +37,14 @@ class Messages:
         with open(path, "wb") as file:
             pickle.dump(list(what), file)
 
-    def read(self, path: str) -> list[Any] | None:
-        """None where nobody has sent it."""
+    def read(self, path: str, source: int) -> list[Any] | None:
+        """None where its source has not sent it, which is noted."""
         try:
             with open(path, "rb") as file:
                 found: list[Any] = pickle.load(file)
                 return found
         except OSError:
+            self.missing.add(source)
             return None
 
 

@@ -37,7 +37,7 @@ class Objects:
             if source == messages.rank:
                 messages.write(path, object_list)
                 return
-            sent = messages.read(path)
+            sent = messages.read(path, source)
             if sent is None:
                 self._remarks.append(f"what rank {source} broadcasts is not known: this rank's own objects were taken")
             else:
@@ -50,7 +50,7 @@ class Objects:
             path = messages.path(source, to_all_of(dist, group))
             if source == messages.rank:
                 messages.write(path, given or [])
-            sent = messages.read(path)
+            sent = messages.read(path, source)
             if sent is None:
                 raise RuntimeError(self._nobody(source))
             output[0] = sent[dist.get_rank(group)]
@@ -64,7 +64,7 @@ class Objects:
             object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None, **_: Any
         ) -> int:
             source = source_of(dist, src, group, group_src)
-            sent = messages.read(messages.path(source, messages.rank))
+            sent = messages.read(messages.path(source, messages.rank), source)
             if sent is None:
                 raise RuntimeError(self._nobody(source))
             object_list[:] = sent

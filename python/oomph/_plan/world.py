@@ -199,7 +199,7 @@ class World:
             return None
         rank, size = self._place
         seen = {"stages": self._stages, "communicators": _communicators(), "late": self._buckets.late}
-        return {"rank": rank, "size": size, **seen}
+        return {"rank": rank, "size": size, "missing": sorted(self._messages.missing), **seen}
 
 
 def _communicators() -> int:

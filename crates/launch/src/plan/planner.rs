@@ -1,5 +1,6 @@
 //! The planner: from a script and the cards in question to an answer for each.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::thread;
@@ -204,6 +205,8 @@ impl Planner<'_> {
         let asked_first = self.job.plan.and_then(|plan| plan.world).map_or(0, |world| world.rank);
         let first = trial.notes.world.as_ref().map_or(asked_first, |note| note.rank);
         let asked = self.request.world.ranks.get(1..).unwrap_or_default();
+        let mut heard = BTreeSet::from([first]);
+        let trial = self.with_senders((first, trial), prefix, card, &mut heard)?;
         let has_messages = self.folder.path.join(MESSAGES).is_dir();
         let wanted = match &trial.notes.world {
             Some(note) if trial.failure.is_none() && self.request.world.ranks.is_empty() => {
@@ -225,9 +228,43 @@ impl Planner<'_> {
                 let runs: Vec<_> = runs.collect();
                 runs.into_iter().map(joined).collect()
             });
-            found.extend(some.iter().copied().zip(trials?));
+            for (rank, trial) in some.iter().copied().zip(trials?) {
+                heard.insert(rank);
+                found.push((rank, self.with_senders((rank, trial), prefix, card, &mut heard)?));
+            }
         }
         Ok(Ranks::of((first, trial), found))
+    }
+
+    /// A rank's run. Where it waited in vain for others, they are run, and then it once more. `heard` has the ranks
+    /// that need not be run for what they send.
+    fn with_senders(
+        &self,
+        (rank, mut trial): (u32, Trial),
+        prefix: &str,
+        card: &Card,
+        heard: &mut BTreeSet<u32>,
+    ) -> io::Result<Trial> {
+        loop {
+            let missing = trial.notes.world.as_ref().map(|note| note.missing.as_slice()).unwrap_or_default();
+            let senders: Vec<u32> = missing.iter().copied().filter(|rank| !heard.contains(rank)).collect();
+            if senders.is_empty() || heard.len() > ranks::MOST_SENDERS {
+                return Ok(trial);
+            }
+            self.progress.expect(senders.len() + 1);
+            for sender in senders {
+                if heard.insert(sender) {
+                    self.progress.begin(&format!("rank {sender}, which sends to rank {rank}"));
+                    let sent =
+                        self.once(&self.of_rank(sender).job, &format!("{prefix}rank{sender}"), card)?;
+                    self.with_senders((sender, sent), prefix, card, heard)?;
+                } else {
+                    self.progress.forget(1);
+                }
+            }
+            self.progress.begin(&format!("rank {rank} again"));
+            trial = self.once(&self.of_rank(rank).job, &format!("{prefix}rank{rank}"), card)?;
+        }
     }
 
     /// The same planner for another rank.

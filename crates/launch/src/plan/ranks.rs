@@ -15,6 +15,8 @@ pub const MESSAGES: &str = "messages";
 pub const MESSAGES_BESIDE: &str = "../messages";
 /// Of more stages, so many are run.
 const MOST_STAGES: usize = 16;
+/// So many ranks are run at most only for what they send.
+pub const MOST_SENDERS: usize = 16;
 
 /// The ranks that were run; the first of them first.
 #[derive(Debug)]
@@ -138,7 +140,7 @@ mod tests {
     use oomph_trace::sidecar::PlanNotes;
 
     fn note(rank: u32, size: u32, stages: &[u32]) -> WorldNote {
-        WorldNote { rank, size, stages: stages.to_vec(), communicators: 1, late: 0 }
+        WorldNote { rank, size, stages: stages.to_vec(), communicators: 1, ..WorldNote::default() }
     }
 
     fn run(rank: u32, reserved: u64) -> (u32, Trial) {

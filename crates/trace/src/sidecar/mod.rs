@@ -326,6 +326,8 @@ dicts! {
         size: u32,
         /// The ranks that have the stages of its pipeline, in their order.
         stages: Vec<u32>,
+        /// The ranks that it waited for in vain: they had sent nothing yet.
+        missing: Vec<u32>,
         /// How many of NCCL's communicators it made.
         communicators: u32 = 0,
         /// What DDP's first buckets hold until NCCL lets go of them, in bytes: they may be held beside the second ones.
