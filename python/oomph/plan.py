@@ -20,6 +20,8 @@ from oomph._oomph import OomphError, format_size
 
 # The phantom GPU of this package.
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "liboomph_phantom.so")
+# What is needed is told by its least and its most where they differ by more than this part of it.
+_SPREAD = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Plan:
 
     @property
     def process_bytes(self) -> int | None:
-        """The same with the CUDA context."""
+        """The same with the CUDA context, which is the largest that was seen on such cards."""
         found: int | None = self.data["process_bytes"]
         return found
 
@@ -55,7 +57,10 @@ class Plan:
         if self.process_bytes is None or self.fits is None:
             return f"cannot tell whether it fits on the {self.gpu}: {self.data['why_not']}"
         verdict = "fits" if self.fits else "does not fit"
-        return f"{verdict} on the {self.gpu}: {format_size(self.process_bytes)} at its peak"
+        least, most = self.data["process_least"], self.data["process_most"]
+        is_known = most - least <= self.process_bytes * _SPREAD
+        needs = format_size(self.process_bytes) if is_known else f"{format_size(least)} to {format_size(most)}"
+        return f"{verdict} on the {self.gpu}: {needs} at its peak"
 
 
 def plan(

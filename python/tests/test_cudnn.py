@@ -275,5 +275,5 @@ def test_a_plan_says_how_far_it_may_be_off(oomph_bin: str, tmp_path: pathlib.Pat
     doubt = min(2 * 20_814_391, held // 8)
     assert (found["peak_reserved_least"], found["peak_reserved_most"]) == (held - doubt, held + doubt)
     least, most = (f"{bytes / 2**20:.2f} MiB" for bytes in (held - doubt, held + doubt))
-    note = f"convolutions of these shapes were not measured on this card: {least} to {most} may be held"
+    note = f"convolutions of these shapes were not measured on this card: PyTorch may hold {least} to {most}"
     assert note in found["caveats"]

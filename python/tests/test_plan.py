@@ -193,10 +193,10 @@ def test_its_recording_is_one_like_any_other(programs: Programs) -> None:
 
 
 def test_a_job_that_does_not_fit_is_told_what_would_change_it(programs: Programs) -> None:
-    done = plan(programs, TRAIN, "--memory", "2GiB", "--capability", "8.9", "--json", args=("--batch", "8"))
+    done = plan(programs, TRAIN, "--memory", "1.75GiB", "--capability", "8.9", "--json", args=("--batch", "8"))
     assert done.code == 1, done.stderr
     answer = done.json()
-    assert answer["fits"] is False and answer["total_bytes"] == 2 * GIB
+    assert answer["fits"] is False and answer["total_bytes"] == 7 * GIB // 4
     options = {option["change"]: option for option in answer["options"]}
     assert options["bf16 autocast"]["how"] == "planned"
     assert options["bf16 autocast"]["peak_reserved"] < answer["peak_reserved"]
@@ -344,10 +344,27 @@ def test_a_length_nobody_knows_is_the_greatest_and_said_so(programs: Programs) -
         kept = values[values > 0]
         print(tuple(kept.shape))
         """
-    done = plan(programs, source, "--memory", "1GiB", "--json", "--no-options")
+    done = plan(programs, source, "--memory", "448MiB", "--json", "--no-options")
     assert (done.code, done.json()["fits"]) == (3, None), done.stderr
     assert done.stderr.splitlines()[0] == f"({1 << 24},)"
     assert any("greatest possible at train.py:4 (boolean index)" in caveat for caveat in done.json()["caveats"])
+
+
+def test_what_fits_only_beside_a_small_context_is_too_close_to_call(programs: Programs) -> None:
+    source = """
+        import torch
+        kept = torch.zeros(4 << 30, dtype=torch.uint8, device="cuda")
+        """
+    # Of a T4, whose context holds 100 to 210 MiB.
+    words = ("--capability", "7.5", "--no-options")
+    rooms = (99, 100, 209, 210)
+    done = {room: plan(programs, source, "--memory", f"{4096 + room}MiB", *words) for room in rooms}
+    assert [(room, done[room].code) for room in rooms] == [(99, 1), (100, 3), (209, 3), (210, 0)]
+    assert done[100].stdout.splitlines()[:3] == [
+        "too close to call on the 4.10GiB (4.10 GiB): 4.10 to 4.21 GiB at its peak",
+        "  Why      it is too close: a CUDA context with its libraries holds 100.00 MiB",
+        "           to 210.00 MiB of such a card, and only with the least of that it fits",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -423,7 +440,7 @@ def test_a_function_is_planned_from_python(programs: Programs, monkeypatch: pyte
 
     planned = oomph.plan(train, gpu="T4")
     assert (planned.fits, planned.peak_reserved, planned.gpu) == (True, 1 << 28, "T4")
-    assert str(planned) == "fits on the T4: 1.00 GiB at its peak"
+    assert str(planned) == "fits on the T4: 356.00 MiB to 466.00 MiB at its peak"
     with pytest.raises(oomph.OomphError, match="at the top of a module"):
         oomph.plan(lambda: None, gpu="T4")
     with pytest.raises(oomph.OomphError, match="no card `T5`"):
@@ -444,7 +461,7 @@ def test_the_package_is_found_without_a_variable(programs: Programs) -> None:
         pytest.skip("the command is not installed here")
     words = [programs.oomph, "plan", "--python", sys.executable, "--gpu", "T4", script.name]
     done = subprocess.run(words, cwd=programs.folder, env=environment, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "fits on the T4 (14.57 GiB): 770.00 MiB at its peak")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "fits on the T4 (14.57 GiB): 102.00 to 212.00 MiB at its peak")
     assert os.path.exists(programs.folder / ".oomph" / "last" / "main.pickle")
 
 

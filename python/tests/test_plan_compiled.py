@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from oomph._plan.compiler import FALLBACK, GRAPHED, is_worth_padding
+from oomph._plan.compiler import FALLBACK, GRAPHED, is_sure, is_worth_padding, padding
 from programs import Programs
 from test_plan import plan
 
@@ -109,6 +109,22 @@ def key(first: list[int], second: list[int], kind: str, first_is_free: bool, tf3
 )
 def test_products_of_odd_sizes_are_padded_where_it_is_worth_it(product: str, padded: bool) -> None:
     assert is_worth_padding(product) is padded
+
+
+@pytest.mark.parametrize(
+    ("product", "sure", "bytes"),
+    [
+        (key([4096, 768], [768, 50257], "float16", True), True, 768 * 50257 * 2),
+        # Windows of a Swin transformer: an H200 padded them in one run of a program and not in another.
+        (key([6144, 49, 49], [6144, 49, 32], "bfloat16", True), False, 6144 * 49 * 49 * 2),
+        (key([6144, 49, 49], [6144, 49, 32], "float32", True, True), False, 6144 * 49 * 49 * 4),
+        # Without tensor cores none is.
+        (key([6144, 49, 49], [6144, 49, 32], "float32", True, False), True, 6144 * 49 * 49 * 4),
+        ("not such a key", True, 0),
+    ],
+)
+def test_of_many_small_products_at_once_it_is_not_known_whether_they_are_padded(product: str, sure: bool, bytes: int) -> None:
+    assert (is_sure(product), padding(product)) == (sure, bytes)
 
 
 def test_what_is_compiled_takes_what_the_compiler_leaves(programs: Programs) -> None:

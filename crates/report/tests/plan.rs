@@ -12,14 +12,16 @@ use oomph_diagnose::results::plan::{
     PlannedValue, PlannedVary, PlannedWorld,
 };
 use oomph_report::text::{self, Colour};
-use oomph_trace::cards::card_named;
+use oomph_trace::cards::{Card, Context, card_named};
 use oomph_trace::{Bytes, EventIdx};
 
 fn result(card: &str) -> PlanResult {
+    // What its context holds is known to the byte, so that what is needed is one number.
+    let context = Context { least: Bytes::mib(768), most: Bytes::mib(768) };
     PlanResult {
         script: "train.py".to_owned(),
-        card: card_named(card).unwrap().clone(),
-        context: Bytes::mib(768),
+        card: Card { context, ..card_named(card).unwrap().clone() },
+        context: context.most,
         nccl: Bytes::ZERO,
         late: Bytes::ZERO,
         held_between: None,
@@ -28,6 +30,7 @@ fn result(card: &str) -> PlanResult {
         limit: None,
         peaks: None,
         fits: None,
+        is_close: false,
         retries: 0,
         at: PlannedAt { step: Some(4), ..PlannedAt::default() },
         by_class: Vec::new(),
@@ -196,6 +199,40 @@ fn what_fits_only_without_its_cache_is_not_said_to_need_more_than_there_is() {
 }
 
 /// Four ranks, of which these were run, with what each of them holds in GiB.
+#[test]
+fn what_is_needed_is_told_by_its_least_and_its_most_where_they_differ() {
+    let headline = |card: Card, reserved: u64, held_between, fits: Option<bool>| {
+        let peaks = PlannedPeaks {
+            requested: Bytes(reserved),
+            allocated: Bytes(reserved),
+            reserved: Bytes(reserved),
+        };
+        let context = card.context.most;
+        let is_close = fits.is_none();
+        let result =
+            PlanResult { card, context, peaks: Some(peaks), held_between, fits, is_close, ..result("T4") };
+        text::plan::render(&result, Colour::Off).lines().next().unwrap().to_owned()
+    };
+    let t4 = || card_named("T4").unwrap().clone();
+    let gib = |gib: u64| Bytes::gib(gib).0;
+    assert_eq!(
+        headline(t4(), gib(11), None, Some(true)),
+        "fits on the T4 (14.57 GiB): 11.21 GiB at its peak"
+    );
+    assert_eq!(
+        headline(t4(), gib(1), None, Some(true)),
+        "fits on the T4 (14.57 GiB): 1.10 to 1.21 GiB at its peak"
+    );
+    assert_eq!(
+        headline(t4(), gib(14) + (512 << 20), Some((Bytes::gib(14), Bytes::gib(15))), None),
+        "too close to call on the T4 (14.57 GiB): 14.10 to 15.21 GiB at its peak"
+    );
+    assert_eq!(
+        headline(t4(), 700 << 20, Some((Bytes::mib(700), Bytes::mib(900))), Some(false)),
+        "does not fit on the T4 (14.57 GiB): 800.00 MiB to 1.08 GiB at its peak"
+    );
+}
+
 fn distributed(held: &[(u32, u64)]) -> String {
     let rank = |(rank, gib): &(u32, u64)| PlannedRank {
         rank: *rank,
@@ -226,12 +263,12 @@ fn distributed(held: &[(u32, u64)]) -> String {
 #[test]
 fn ranks_that_need_the_same_are_named_in_a_line() {
     let expected = "\
-fits on the T4 (14.57 GiB): 6.00 GiB at its peak
+fits on the T4 (14.57 GiB): 5.00 to 6.00 GiB at its peak
   Ranks    4 in all; 0 and 3 were run and need the same
 
   Memory at the peak
        4.00 GiB  in use
-     768.00 MiB  CUDA context and libraries
+     768.00 MiB  CUDA context and libraries, at most
      256.00 MiB  NCCL, by an estimate
        1.00 GiB  DDP's first buckets, until NCCL lets go of them
        8.57 GiB  free
@@ -244,7 +281,7 @@ fits on the T4 (14.57 GiB): 6.00 GiB at its peak
 fn ranks_that_differ_have_a_table_and_the_worst_stands_above() {
     let shown = distributed(&[(0, 4), (3, 5)]);
     assert!(
-        shown.starts_with("fits on the T4 (14.57 GiB): 7.00 GiB at its peak on rank 3 of 4\n"),
+        shown.starts_with("fits on the T4 (14.57 GiB): 6.00 to 7.00 GiB at its peak on rank 3 of 4\n"),
         "{shown}"
     );
     let expected = "

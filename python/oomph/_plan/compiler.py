@@ -8,6 +8,7 @@ run operation by operation, as Dynamo's graph has it, and said so.
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import re
 import shutil
@@ -66,6 +67,8 @@ class Compiler:
         self._stage_kind = stage_kind
         self._remarks = remarks
         self.is_used = False
+        # The most that padding one product takes, where an H200 was not seen to decide about its like.
+        self.doubted = 0
         self._watch()
 
     def _watch(self) -> None:
@@ -198,6 +201,8 @@ class Compiler:
         def is_padded_faster(key: str, ori_time: float, pad_time: float) -> bool:
             self._remarks.append(PADDED)
             is_faster = is_worth_padding(key)
+            if not is_sure(key):
+                self.doubted = max(self.doubted, padding(key))
             pad_mm.set_cached_should_pad(key, is_faster)
             return is_faster
 
@@ -208,12 +213,34 @@ def is_worth_padding(key: str) -> bool:
     """Whether a product is quicker padded, as an H200 was seen to find: `key` has the sizes and types of its matrices, and
     whose padding costs nothing. Tensor cores want rows of 16 bytes. They are slowest with rows that no pair of elements
     fills; with others the copy is worth it only where it is free and the inner size is the odd one."""
-    sizes = [[int(side) for side in found.split(",")] for found in re.findall(r"Size\(\[([\d, ]+)\]\)", key)[:2]]
-    if len(sizes) < 2 or not ("float16" in key or key.endswith("True)")):
+    sizes = _sizes(key)
+    if len(sizes) < 2 or not _has_tensor_cores(key):
         return False
     sides = [*sizes[0][-2:], sizes[1][-1]]
     is_inner_free = sides[1] % 8 != 0 and key.partition("exclude_pad:")[2].startswith("True")
     return any(side % 2 for side in sides) or is_inner_free
+
+
+def is_sure(key: str) -> bool:
+    """Whether an H200 always decided so about products of this kind. About many small ones at once it does not: padding and
+    computing take nearly as long, and two runs of one program differ."""
+    return not _has_tensor_cores(key) or all(len(size) < 3 for size in _sizes(key))
+
+
+def padding(key: str) -> int:
+    """The bytes of the larger of two matrices, which is what a copy of it for padding takes."""
+    width = 2 if "float16" in key else 4
+    return max((math.prod(size) * width for size in _sizes(key)), default=0)
+
+
+def _sizes(key: str) -> list[list[int]]:
+    """Of both matrices."""
+    found = re.findall(r"Size\(\[([\d, ]+)\]\)", key)[:2]
+    return [[int(side) for side in size.split(",") if side.strip()] for size in found]
+
+
+def _has_tensor_cores(key: str) -> bool:
+    return "float16" in key or key.endswith("True)")
 
 
 class Uncompiled:

@@ -194,6 +194,7 @@ class PlanRun:
             "wanted": network.wanted(getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)),
             "pinned": self._pinned(),
             "doubted": phantom.doubted(),
+            "padded": 0 if self._compiler is None else self._compiler.doubted,
         }
 
     def _benchmark(self) -> list[str]:

@@ -186,7 +186,7 @@ pub struct PlanResult {
     pub script: String,
     /// The card that was asked about.
     pub card: Card,
-    /// What a CUDA context with its libraries takes of it.
+    /// What a CUDA context with its libraries takes of it at most. The least is the card's.
     pub context: Bytes,
     /// The card that was simulated when the program ran, where that is another of its kind.
     pub seen_on: Option<String>,
@@ -205,6 +205,8 @@ pub struct PlanResult {
     pub peaks: Option<PlannedPeaks>,
     /// Whether it fits; `None`: cannot tell.
     pub fits: Option<bool>,
+    /// Whether it cannot be told because it fits with the smallest context, and not with the largest.
+    pub is_close: bool,
     /// How often PyTorch has to give its cache back to fit.
     pub retries: u64,
     /// The moment of the peak.
@@ -233,6 +235,13 @@ impl PlanResult {
     /// What the process holds at its peak: PyTorch's memory and what lies beside it.
     pub fn process(&self) -> Option<Bytes> {
         self.peaks.map(|peaks| peaks.reserved + self.beside())
+    }
+
+    /// The least and the most that the process may hold at its peak.
+    pub fn process_between(&self) -> Option<(Bytes, Bytes)> {
+        let reserved = self.peaks?.reserved;
+        let (least, most) = self.held_between.unwrap_or((reserved, reserved));
+        Some((least + self.card.context.least + self.nccl, most + self.beside()))
     }
 
     /// What the process holds beside what was seen of PyTorch's memory: the context, and what NCCL takes and keeps.

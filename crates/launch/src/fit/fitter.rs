@@ -14,7 +14,6 @@ use super::search::{Outcome, Search};
 use crate::job::Job;
 use crate::measures::Measures;
 use crate::plan::answer;
-use crate::plan::cards::CONTEXT;
 use crate::plan::trial::{Prints, Trial};
 
 /// The card that stands for any where only a limit is named.
@@ -40,7 +39,7 @@ pub fn fit(request: &Request, say: &(dyn Fn(&str) + Sync)) -> Result<Fit> {
     let mut result = FitResult {
         script: runs.job.program.stem.clone(),
         card: card.clone(),
-        context: CONTEXT,
+        context: card.context.most,
         limit: request.limit,
         allowed: runs.allowed,
         peaks: None,

@@ -21,7 +21,6 @@ use crate::folder::RunFolder;
 use crate::job::Job;
 use crate::measures::Measures;
 use crate::plan::answer;
-use crate::plan::cards::CONTEXT;
 use crate::plan::trial::{Prints, Stage, Trial};
 use crate::settings;
 
@@ -82,7 +81,7 @@ impl Runs<'_> {
     ) -> Result<Runs<'a>> {
         let job = Job { measures: Some(Measures::default()), ..request.subject.job()? };
         let (folder, stage) = request.subject.set_up(&job, "the trials'")?;
-        let allowed = answer::allowed(card, request.limit, CONTEXT);
+        let allowed = answer::allowed(card, request.limit, card.context.most);
         Ok(Runs { request, card, say, job, folder, stage, allowed })
     }
 

@@ -11,11 +11,10 @@ use oomph_diagnose::results::plan::{ALIKE, LibraryLine, PlanResult, PlannedAt};
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::{OnFailure, Setup, replay};
 use oomph_machine::cores;
-use oomph_trace::cards::Card;
+use oomph_trace::cards::{Card, Context};
 use oomph_trace::sidecar::{GrowingNote, HurryEnd, HurryNote, Question, SeenFrame, Stop};
 use oomph_trace::{Bytes, EventIdx};
 
-use super::cards::CONTEXT;
 use super::refusal;
 use super::trial::Trial;
 
@@ -68,7 +67,8 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
     let mut result = PlanResult {
         script: script.to_owned(),
         card: card.clone(),
-        context: CONTEXT,
+        context: card.context.most,
+        is_close: false,
         nccl: trial.nccl(),
         late: trial.late(),
         held_between: None,
@@ -108,7 +108,9 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
         result.why_not = Some(NO_GPU.to_owned());
         return result;
     };
-    let allowed = allowed(card, limit, trial.beside());
+    let Context { least, most } = card.context;
+    let with_context = |context| allowed(card, limit, trial.beside(context));
+    let allowed = with_context(most);
     let Some(Within { completes: fits, retries, .. }) = within(trial, allowed) else {
         result.why_not = Some("the run left no recording that can be replayed".to_owned());
         return result;
@@ -118,15 +120,14 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
     if let Some((least, most)) = trial.held_between() {
         result.held_between = Some((least, most));
         if most.0 - least.0 > peaks.reserved.0 / SPREAD {
-            let spread = if trial.doubt() > Bytes::ZERO {
-                format!(
-                    "convolutions of these shapes were not measured on this card: {least} to {most} may be held"
-                )
+            let why = if trial.doubts_convolutions() {
+                "convolutions of these shapes were not measured on this card"
+            } else if trial.doubt() > Bytes::ZERO {
+                "torch.compile pads small matrix products or not, as it times them"
             } else {
-                format!(
-                    "what is held depends on where the driver puts memory: {least} to {most} were found by replays"
-                )
+                "what is held depends on where the driver puts memory, as replays show"
             };
+            let spread = format!("{why}: PyTorch may hold {least} to {most}");
             let over = if fits && most > allowed { ", and not all of that fits" } else { "" };
             result.caveats.push(spread + over);
         }
@@ -137,13 +138,21 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
             times(retries)
         ));
     }
-    if !fits && trial.notes.questions.iter().any(|question| question.bytes > peaks.reserved.0 / MATTERS) {
+    let is_guessed = |question: &Question| question.bytes > peaks.reserved.0 / MATTERS;
+    if !fits && trial.notes.questions.iter().any(is_guessed) {
         // The lengths were taken to be the greatest possible; with smaller ones it might fit.
         result.fits = None;
         result.why_not = Some(
             "lengths depend on values that only a GPU computes: with the greatest possible it does not fit"
                 .to_owned(),
         );
+    } else if !fits && within(trial, with_context(least)).is_some_and(|within| within.completes) {
+        result.is_close = true;
+        result.fits = None;
+        result.why_not = Some(format!(
+            "it is too close: a CUDA context with its libraries holds {least} to {most} of such a card, and only with \
+             the least of that it fits"
+        ));
     }
     let growing = trial.notes.hurry.as_ref().and_then(|hurry| hurry.growing.as_ref());
     if let Some(growing) = growing.filter(|growing| fits && peaks.requested + rest(growing) > allowed) {

@@ -1,12 +1,11 @@
 //! The cards a plan is for, and which of them one run answers for.
 
 use oomph_trace::Bytes;
-use oomph_trace::cards::{CARDS, Card, card_named};
+use oomph_trace::cards::{CARDS, Card, Context, card_named};
 use oomph_trace::phantom::PhantomCard;
 
-/// What a CUDA context holds once cuBLAS and cuDNN are in use, measured on an H200 under CUDA 13.0 (527 MiB before
-/// any library). Other cards were not measured; smaller ones hold less.
-pub const CONTEXT: Bytes = Bytes::mib(768);
+/// The context of a card of which nothing is known.
+const ANY_CONTEXT: Context = Context { least: Bytes::mib(90), most: Bytes::mib(900) };
 
 /// What NCCL holds of a card with its first communicator, measured on an H200 under CUDA 13.0 for a world of one: most of it
 /// is the code of its kernels. `gpu/ranks.py measure` prints it as `nccl_bytes`.
@@ -28,6 +27,7 @@ pub fn with_memory(total: Bytes, capability: Option<(u8, u8)>) -> Card {
         total,
         capability,
         multiprocessors: nearest.map_or(80, |card| card.multiprocessors),
+        context: nearest.map_or(ANY_CONTEXT, |card| card.context),
     }
 }
 
@@ -36,7 +36,7 @@ pub fn phantom(card: &Card) -> PhantomCard {
     PhantomCard {
         name: card.name.to_string(),
         total: card.total,
-        context: CONTEXT,
+        context: card.context.most,
         capacity: None,
         capability: card.capability,
         multiprocessors: card.multiprocessors,

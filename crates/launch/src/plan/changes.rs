@@ -8,7 +8,7 @@ use oomph_engine::torch::options::Options;
 use oomph_trace::Bytes;
 
 use super::combinations;
-use super::options::{self, LORA, Outcome, Together, changes};
+use super::options::{self, LORA, Outcome, Room, Together, changes};
 use super::progress::Progress;
 use super::trial::Trial;
 use super::vary::{self, Known, Need};
@@ -25,8 +25,8 @@ pub(super) type Run<'a> = dyn Fn(&Together, Option<u64>) -> io::Result<Trial> + 
 pub(super) struct Runs<'a> {
     /// The program as it is.
     pub(super) base: &'a Trial,
-    /// What PyTorch may hold.
-    pub(super) allowed: Bytes,
+    /// What there is for it.
+    pub(super) room: Room,
     /// Runs the program.
     pub(super) run: &'a Run<'a>,
     /// Who counts the runs.
@@ -100,7 +100,7 @@ impl Runs<'_> {
         self.progress.expect(all.len());
         let run = |together: &Together| (self.run)(together, None);
         let found = in_pairs(all, run, |together, trial| {
-            let plain = Outcome::of(together, &trial, self.allowed);
+            let plain = Outcome::of(together, &trial, self.room);
             let fails = plain.as_ref().is_some_and(|plain| plain.need.is_some() && !plain.fits());
             let set = if with_settings && fails { self.replayed(together, &trial) } else { None };
             (plain, set)
@@ -111,15 +111,19 @@ impl Runs<'_> {
 
     /// A run with the settings that help it most.
     fn replayed(&self, together: &Together, trial: &Trial) -> Option<Outcome> {
-        let (setting, need) = options::setting(trial, self.allowed)?;
-        Some(Outcome { together: together.with(setting), need: Some(need), beside: trial.beside() })
+        let (setting, need) = options::setting(trial, self.room.allowed)?;
+        Some(Outcome {
+            together: together.with(setting),
+            need: Some(need),
+            beside: trial.beside(self.room.context),
+        })
     }
 
     /// The largest value of a flag that fits; `setting` is looked at on the way.
     pub(super) fn vary(&self, flag: &str, asked: Option<u64>, setting: Option<&Options>) -> Result<Varied> {
         let mut with_setting = Vec::new();
         self.progress.expect(USUAL);
-        let found = vary::largest(asked.unwrap_or(1), self.allowed, &Known::default(), |value| {
+        let found = vary::largest(asked.unwrap_or(1), self.room.allowed, &Known::default(), |value| {
             let fresh;
             let trial = if asked == Some(value) {
                 self.base
@@ -131,9 +135,9 @@ impl Runs<'_> {
                 let first = text.lines().next().unwrap_or_default();
                 anyhow::bail!("the script failed with {flag} {value}: {class}: {first}");
             }
-            let need = options::need(trial, setting, self.allowed);
+            let need = options::need(trial, setting, self.room.allowed);
             with_setting.extend(need.filter(|_| setting.is_some()).map(|need| (value, need)));
-            options::need(trial, None, self.allowed)
+            options::need(trial, None, self.room.allowed)
                 .with_context(|| format!("the script used no GPU with {flag} {value}"))
         })?;
         let fresh = found.runs.iter().filter(|(value, _)| asked != Some(*value)).count();
@@ -141,7 +145,7 @@ impl Runs<'_> {
         let value = |(value, need): &(u64, Need)| PlannedValue {
             value: *value,
             peak_reserved: need.needs,
-            process: need.needs + self.base.beside(),
+            process: need.needs + self.base.beside(self.room.context),
             fits: need.fits,
         };
         let mut values: Vec<PlannedValue> = found.runs.iter().map(value).collect();
@@ -166,7 +170,7 @@ impl Runs<'_> {
         let as_it_is = varied.runs.iter().find(|run| run.0 == 1).map(|(_, need)| Outcome {
             together: Together::default(),
             need: Some(*need),
-            beside: self.base.beside(),
+            beside: self.base.beside(self.room.context),
         });
         let mut least: Vec<Outcome> = at_one.cloned().chain(as_it_is).collect();
         options::sort(&mut least);
@@ -193,10 +197,10 @@ impl Runs<'_> {
         // Where nothing was asked for, the program's own default has been run, whatever it is.
         let start = varied.found.largest.unwrap_or(1);
         let mut ran = 0;
-        let found = vary::largest(start, self.allowed, &known, |value| {
+        let found = vary::largest(start, self.room.allowed, &known, |value| {
             ran += 1;
             let trial = (self.run)(together, Some(value)).map_err(Some)?;
-            Outcome::of(together, &trial, self.allowed).and_then(|found| found.need).ok_or(None)
+            Outcome::of(together, &trial, self.room).and_then(|found| found.need).ok_or(None)
         });
         self.progress.forget(RUNS.saturating_sub(ran));
         let found = match found {

@@ -230,6 +230,15 @@ impl Together {
     }
 }
 
+/// What a card has for a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// What PyTorch may hold.
+    pub allowed: Bytes,
+    /// What the context holds.
+    pub context: Bytes,
+}
+
 /// What changes lead to on a card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -243,10 +252,11 @@ pub struct Outcome {
 
 impl Outcome {
     /// That of a run. `None` where the program has nothing to change.
-    pub fn of(together: &Together, trial: &Trial, allowed: Bytes) -> Option<Outcome> {
-        let need =
-            if trial.failure.is_some() { None } else { need(trial, together.setting.as_ref(), allowed) };
-        trial.is_changed().then(|| Outcome { together: together.clone(), need, beside: trial.beside() })
+    pub fn of(together: &Together, trial: &Trial, room: Room) -> Option<Outcome> {
+        let setting = together.setting.as_ref();
+        let need = if trial.failure.is_some() { None } else { need(trial, setting, room.allowed) };
+        let beside = trial.beside(room.context);
+        trial.is_changed().then(|| Outcome { together: together.clone(), need, beside })
     }
 
     /// Whether it fits.

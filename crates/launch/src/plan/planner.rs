@@ -14,7 +14,7 @@ use oomph_trace::phantom::MOST_CARDS;
 
 use super::cards::{Group, exact_groups, table_groups, with_memory};
 use super::changes::{Runs, joined};
-use super::options::{Outcome, Together};
+use super::options::{Outcome, Room, Together};
 use super::progress::Progress;
 use super::ranks::{self, MESSAGES, MESSAGES_BESIDE, Ranks};
 use super::subject::{Subject, SubjectError};
@@ -137,7 +137,7 @@ pub fn plan(request: &Request, say: &(dyn Fn(&str) + Sync)) -> Result<Plan> {
         for card in &group.cards {
             let mut result =
                 answer::of(&planner.job.program.stem, trial, card, &group.seen_on, request.limit);
-            result.world = ranks.world();
+            result.world = ranks.world(card.context.most);
             result.caveats.extend(ranks.caveats());
             worst.add_changes(&mut result, group, trial, card, is_table)?;
             results.push(result);
@@ -310,9 +310,10 @@ impl Planner<'_> {
             self.progress.begin(&what);
             self.once(&job, &name, &group.seen_on)
         };
-        let allowed = answer::allowed(card, self.request.limit, base.beside());
-        let runs = Runs { base, allowed, run: &run, progress: self.progress };
-        let is_needed = result.fits == Some(false);
+        let context = card.context.most;
+        let allowed = answer::allowed(card, self.request.limit, base.beside(context));
+        let runs = Runs { base, room: Room { allowed, context }, run: &run, progress: self.progress };
+        let is_needed = result.fits == Some(false) || result.is_close;
         let wanted = match self.request.changes {
             Changes::Always => true,
             Changes::IfNeeded => is_needed,
@@ -323,7 +324,7 @@ impl Planner<'_> {
             if can_change { runs.outcomes(group.seen_on.capability, is_needed)? } else { Vec::new() };
         result.options = outcomes.iter().map(|outcome| outcome.option(allowed)).collect();
         if can_change && is_needed && !outcomes.iter().any(Outcome::fits) {
-            let as_it_is = Outcome::of(&Together::default(), base, allowed);
+            let as_it_is = Outcome::of(&Together::default(), base, runs.room);
             result.least = outcomes.first().or(as_it_is.as_ref()).and_then(|outcome| outcome.least(None));
         }
         let Some(flag) = flag else { return Ok(()) };

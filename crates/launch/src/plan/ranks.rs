@@ -34,7 +34,7 @@ impl Ranks {
     pub fn worst(&self) -> (u32, &Trial) {
         let need = |trial: &Trial| {
             let reserved = trial.peaks.map_or(Bytes::ZERO, |peaks| peaks.reserved);
-            (trial.failure.is_some(), reserved + trial.beside())
+            (trial.failure.is_some(), reserved + trial.beside(Bytes::ZERO))
         };
         let (first, rest) = self.runs.split_first().expect("there is a first rank");
         let worst = rest.iter().fold(first, |worst, run| {
@@ -43,18 +43,18 @@ impl Ranks {
         (worst.0, &worst.1)
     }
 
-    /// What the answer says of the ranks; `None` where the job is not distributed.
-    pub fn world(&self) -> Option<PlannedWorld> {
+    /// What the answer says of the ranks, for a card with such a context; `None` where the job is not distributed.
+    pub fn world(&self, context: Bytes) -> Option<PlannedWorld> {
         let (worst, trial) = self.worst();
         let note = trial.notes.world.as_ref().filter(|note| note.size > 1)?;
-        let mut ranks: Vec<PlannedRank> = self.runs.iter().flat_map(rows).collect();
+        let mut ranks: Vec<PlannedRank> = self.runs.iter().flat_map(|run| rows(run, context)).collect();
         ranks.sort_by_key(|row| row.rank);
         Some(PlannedWorld { size: note.size, worst, ranks, communicators: note.communicators })
     }
 
     /// What is not known of the other ranks, in words.
     pub fn caveats(&self) -> Vec<String> {
-        let Some(world) = self.world().filter(|_| self.worst().1.failure.is_none()) else {
+        let Some(world) = self.world(Bytes::ZERO).filter(|_| self.worst().1.failure.is_none()) else {
             return Vec::new();
         };
         let mut caveats = Vec::new();
@@ -97,14 +97,14 @@ impl Ranks {
 }
 
 /// A run's rank, and those that were started beside it.
-fn rows((rank, trial): &(u32, Trial)) -> Vec<PlannedRank> {
+fn rows((rank, trial): &(u32, Trial), context: Bytes) -> Vec<PlannedRank> {
     let own = trial.peaks.filter(|_| trial.failure.is_none());
     let beside = trial.ranks.iter().filter(|(other, _)| *other != rank);
-    let beside = beside.map(|(other, peaks)| row(*other, trial, Some(*peaks)));
-    std::iter::once(row(*rank, trial, own)).chain(beside).collect()
+    let beside = beside.map(|(other, peaks)| row(*other, trial, Some(*peaks), context));
+    std::iter::once(row(*rank, trial, own, context)).chain(beside).collect()
 }
 
-fn row(rank: u32, trial: &Trial, peaks: Option<PlannedPeaks>) -> PlannedRank {
+fn row(rank: u32, trial: &Trial, peaks: Option<PlannedPeaks>, context: Bytes) -> PlannedRank {
     let stages = trial.notes.world.as_ref().map(|note| note.stages.as_slice()).unwrap_or_default();
     PlannedRank {
         rank,
@@ -112,7 +112,7 @@ fn row(rank: u32, trial: &Trial, peaks: Option<PlannedPeaks>) -> PlannedRank {
         peak_requested: peaks.map(|peaks| peaks.requested),
         peak_allocated: peaks.map(|peaks| peaks.allocated),
         peak_reserved: peaks.map(|peaks| peaks.reserved),
-        process: peaks.map(|peaks| peaks.reserved + trial.beside()),
+        process: peaks.map(|peaks| peaks.reserved + trial.beside(context)),
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(alike.worst().0, 0);
         assert_eq!(alike.caveats()[0], "of 8 ranks, 0, 7 were run and the others taken to be like them");
         let mut ranks = Ranks::of(run(0, 5), vec![run(7, 6)]);
-        assert_eq!(ranks.world().map(|world| (world.worst, world.ranks.len())), Some((7, 2)));
+        assert_eq!(ranks.world(Bytes::ZERO).map(|world| (world.worst, world.ranks.len())), Some((7, 2)));
         assert!(ranks.caveats()[0].ends_with("these differ, so others may need more: name them with --rank"));
         ranks.runs[0].1.failure = Some(("E".to_owned(), String::new()));
         assert_eq!(ranks.worst().0, 0);

@@ -20,7 +20,7 @@ use oomph_trace::cards::Card;
 use oomph_trace::sidecar::{MarkKind, MeasureNotes, PlanNotes, Stop};
 use rustix::process::Pid;
 
-use super::cards::{self, COMMUNICATOR, CONTEXT, FIRST_COMMUNICATOR};
+use super::cards::{self, COMMUNICATOR, FIRST_COMMUNICATOR};
 use super::phantom;
 use crate::dump::dump;
 use crate::folder::RunFolder;
@@ -71,29 +71,35 @@ pub struct Trial {
 }
 
 /// What is held was off by so many times the largest workspace that was known only nearly, or less: in 36 of 37 jobs with
-/// convolutions on an H200, planned as if none of theirs had been measured (`benches/plan.md`).
+/// convolutions on an H200, planned as if none of theirs had been measured (`benches/plan.md`). And of padding that two runs of
+/// one compiled program decide differently about.
 const DOUBT: u64 = 2;
 /// And by less than this part of it in all of them: 11.8% was the most.
 const MOST_DOUBT: u64 = 8;
 
 impl Trial {
-    /// The least and the most that it may hold at its peak: by where the driver puts segments, and by workspaces of
-    /// convolutions that are known only nearly.
+    /// The least and the most that it may hold at its peak: by where the driver puts segments, and by what is in doubt.
     pub fn held_between(&self) -> Option<(Bytes, Bytes)> {
         let recording = self.recording.as_ref().filter(|recording| recording.is_exact());
         let between = *self.held_between.get_or_init(|| recording.map(cores::held_between));
         between.map(|(least, most)| (least.saturating_sub(self.doubt()), most + self.doubt()))
     }
 
-    /// How far what is held may be off because workspaces of convolutions are known only nearly.
+    /// How far what is held may be off because workspaces of convolutions are known only nearly, or because a compiler may
+    /// pad products or not.
     pub fn doubt(&self) -> Bytes {
         let most = self.peaks.map_or(0, |peaks| peaks.reserved.0 / MOST_DOUBT);
-        Bytes(self.notes.doubted.saturating_mul(DOUBT).min(most))
+        Bytes(self.notes.doubted.max(self.notes.padded).saturating_mul(DOUBT).min(most))
     }
 
-    /// What the process holds of the card beside PyTorch's memory.
-    pub fn beside(&self) -> Bytes {
-        CONTEXT + self.nccl() + self.late()
+    /// Whether the most of that doubt is about convolutions.
+    pub fn doubts_convolutions(&self) -> bool {
+        self.notes.doubted > 0 && self.notes.doubted >= self.notes.padded
+    }
+
+    /// What the process holds of a card beside PyTorch's memory, with a context of that size.
+    pub fn beside(&self, context: Bytes) -> Bytes {
+        context + self.nccl() + self.late()
     }
 
     /// What NCCL's communicators hold of that.

@@ -27,8 +27,10 @@ document! {
         seen_on: Option<String> = result.seen_on.clone(),
         /// The card's memory.
         total_bytes: Bytes = card.total,
-        /// What a CUDA context with its libraries takes of it.
+        /// What a CUDA context with its libraries takes of it at most.
         context_bytes: Bytes = result.context,
+        /// What it takes at least.
+        context_least: Bytes = card.context.least,
         /// What NCCL takes of it, by an estimate; 0 where the job is not distributed.
         nccl_bytes: Bytes = result.nccl,
         /// What DDP's first buckets may hold beside the second ones until NCCL lets go of them: the peaks are without it.
@@ -50,7 +52,11 @@ document! {
         peak_reserved_most: Option<Bytes> = result.held_between.map(|(_, most)| most),
         /// `peak_reserved` + `context_bytes` + `nccl_bytes` + `late_bytes`.
         process_bytes: Option<Bytes> = result.process(),
-        /// Whether it completes with the card's memory; null: cannot tell.
+        /// The least that the process may hold: with `peak_reserved_least`, `context_least`, and nothing of `late_bytes`.
+        process_least: Option<Bytes> = result.process_between().map(|(least, _)| least),
+        /// The most: with `peak_reserved_most` and all that lies beside it.
+        process_most: Option<Bytes> = result.process_between().map(|(_, most)| most),
+        /// Whether it completes with the card's memory; null: cannot tell, or too close to call.
         fits: Option<bool> = result.fits,
         /// How often the cache is given back for that.
         retries: u64 = result.retries,

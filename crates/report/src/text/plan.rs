@@ -24,6 +24,8 @@ const DEEPEST: u32 = 4;
 const WORTH_A_ROW: f64 = 0.02;
 /// A class with this share of a module's memory is most of it.
 const MOST_OF_IT: f64 = 0.8;
+/// What may be needed is told by its least and its most where they differ by more than this part of it.
+const SPREAD: f64 = 0.01;
 /// Pinned memory is worth a line from here on.
 const PINNED: Bytes = Bytes::mib(64);
 
@@ -62,17 +64,33 @@ fn headline(result: &PlanResult, colour: Colour) -> String {
     };
     let worst = result.world.as_ref().filter(|world| alike(world).is_none());
     let rank = worst.map(|world| format!(" on rank {} of {}", world.worst, world.size)).unwrap_or_default();
-    match (result.fits, result.process()) {
+    match (result.fits, needed(result)) {
         // PyTorch gives its cache back in time.
-        (Some(true), Some(process)) if holds_more(result) => {
-            colour.good(&format!("fits {room}: with more room it would hold {process}"))
+        (Some(true), Some(needed)) if holds_more(result) => {
+            colour.good(&format!("fits {room}: with more room it would hold {needed}"))
         }
-        (Some(true), Some(process)) => colour.good(&format!("fits {room}: {process} at its peak{rank}")),
-        (Some(false), Some(process)) => {
-            colour.bad(&format!("does not fit {room}: {process} at its peak{rank}"))
+        (Some(true), Some(needed)) => colour.good(&format!("fits {room}: {needed} at its peak{rank}")),
+        (Some(false), Some(needed)) => {
+            colour.bad(&format!("does not fit {room}: {needed} at its peak{rank}"))
+        }
+        (None, Some(needed)) if result.is_close => {
+            colour.bad(&format!("too close to call {room}: {needed} at its peak{rank}"))
         }
         _ => colour.bad(&format!("cannot tell whether it fits {room}")),
     }
+}
+
+/// What the process holds at its peak: `11.02 GiB`, or `11.02 to 11.41 GiB` where it is known no better.
+fn needed(result: &PlanResult) -> Option<String> {
+    let (process, (least, most)) = result.process().zip(result.process_between())?;
+    if (most - least).share_of(process) <= SPREAD {
+        return Some(process.to_string());
+    }
+    let (least, most) = (least.to_string(), most.to_string());
+    Some(match (least.split_once(' '), most.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {most}"),
+        _ => format!("{least} to {most}"),
+    })
 }
 
 /// Whether it would hold more than there is, had it more.

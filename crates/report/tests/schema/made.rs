@@ -14,7 +14,7 @@ use oomph_diagnose::{message, rules};
 use oomph_lint::{Diagnostic, FileResult, Kind, Measured, Proof};
 use oomph_report::json;
 use oomph_trace::Bytes;
-use oomph_trace::cards::Card;
+use oomph_trace::cards::{Card, Context};
 
 /// Documents, each with the verb that prints it.
 pub(crate) fn documents() -> Vec<(&'static str, String)> {
@@ -135,7 +135,9 @@ fn plan() -> PlanResult {
             total: Bytes::gib(80),
             capability: (9, 0),
             multiprocessors: 132,
+            context: Context { least: Bytes::mib(400), most: Bytes::mib(500) },
         },
+        is_close: false,
         context: Bytes::mib(500),
         nccl: Bytes::mib(558),
         late: Bytes::mib(100),

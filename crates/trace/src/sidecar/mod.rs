@@ -316,6 +316,8 @@ dicts! {
         pinned: Option<Bytes>,
         /// The largest workspace of a convolution that is known only nearly.
         doubted: u64 = 0,
+        /// The most that padding a matrix product takes of which it is not known whether it is padded.
+        padded: u64 = 0,
     }
 
     /// A rank's place in its world.

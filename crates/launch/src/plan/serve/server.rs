@@ -11,7 +11,7 @@ use oomph_trace::cards::{CARDS, Card, card_named};
 
 use super::fields::{ConfigError, Fields};
 use super::{built, model};
-use crate::plan::cards::{CONTEXT, FIRST_COMMUNICATOR, with_memory};
+use crate::plan::cards::{FIRST_COMMUNICATOR, with_memory};
 use crate::plan::planner::{Cards, RequestError};
 
 /// The length of a sequence where nothing is said.
@@ -46,8 +46,7 @@ pub struct ServeRequest {
 pub fn serve(request: &ServeRequest) -> Result<Vec<ServeResult>> {
     let cards = cards(&request.cards)?;
     let model = read(request)?;
-    let setup = setup(request, &model);
-    Ok(cards.iter().map(|card| ServeResult::of(&model, &setup, card)).collect())
+    Ok(cards.iter().map(|card| ServeResult::of(&model, &setup(request, &model, card), card)).collect())
 }
 
 fn cards(asked: &Cards) -> Result<Vec<Card>, RequestError> {
@@ -93,7 +92,7 @@ fn read(request: &ServeRequest) -> Result<ServedModel, ConfigError> {
     Ok(served)
 }
 
-fn setup(request: &ServeRequest, model: &ServedModel) -> Setup {
+fn setup(request: &ServeRequest, model: &ServedModel, card: &Card) -> Setup {
     let weights = request.weights.unwrap_or(model.precision);
     let computed = if weights == Precision::Fp32 { Precision::Fp32 } else { Precision::Bf16 };
     Setup {
@@ -103,7 +102,7 @@ fn setup(request: &ServeRequest, model: &ServedModel) -> Setup {
         sequences: request.sequences,
         cards: request.tensor_parallel,
         utilization: request.utilization,
-        context_bytes: CONTEXT,
+        context_bytes: card.context.most,
         nccl_bytes: FIRST_COMMUNICATOR,
     }
 }
