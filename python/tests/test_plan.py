@@ -373,6 +373,11 @@ def test_what_fits_only_beside_a_small_context_is_too_close_to_call(programs: Pr
         ("import torch\ntorch.zeros(1, device='cuda:1')", "it asks for a second GPU"),
         ("print('nothing')", "the script used no GPU"),
         ("import torch\ntorch.zeros(1, device='cuda')\nraise ValueError('by itself')", "ValueError: by itself"),
+        (
+            "try:\n    import no_such_thing\nexcept ImportError as error:\n"
+            "    raise ModuleNotFoundError(\"Could not import module 'Model'.\") from error",
+            "No module named 'no_such_thing'",
+        ),
         ("import urllib.error\nraise urllib.error.URLError('unreachable')", "it needs the network"),
         ("import sys\nsys.exit(4)", "exit code 4"),
     ],

@@ -132,6 +132,41 @@ print("slept")
     assert "slept" in printed
 
 
+COUNTED = """
+def counted(steps):
+    batches = iter(loader(32 * 100))
+    for step in range(steps):
+        model(next(batches).cuda()).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step + 1
+
+def endless(steps):
+    batches = iter(loader(32 * 100))
+    for step in range(steps):
+        try:
+            batch = next(batches)
+        except StopIteration:
+            batches = iter(loader(32 * 100))
+            batch = next(batches)
+        model(batch.cuda()).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return step + 1
+
+print(counted(40), endless(12), len(list(loader(32 * 100))), sum(1 for batch in loader(32 * 100)))
+big = torch.zeros(1 << 28, device="cuda")
+print("end")
+"""
+
+
+def test_who_counts_batches_by_itself_gets_as_many_as_there_are(programs: Programs) -> None:
+    answer, _, printed = hurried(programs, COUNTED)
+    # Only a loop that notices the end of its data is cut.
+    assert printed.splitlines()[-2:] == ["40 12 3 1", "end"]
+    assert answer["peak_reserved"] > 1 << 30
+
+
 def test_steps_that_are_asked_for_end_it(programs: Programs) -> None:
     answer, said, _ = hurried(programs, "train(loader(3200))", "--steps", "6")
     assert answer["steps"] == 6

@@ -133,6 +133,8 @@ keep = lightning.callbacks.ModelCheckpoint("out", "{step}", monitor="loss", save
 trainer = lightning.Trainer(max_epochs=2, accelerator="gpu", devices=1, logger=False, callbacks=[keep])
 trainer.fit(Model(), data)
 trainer.save_checkpoint("out/end.ckpt")
+for path in ("out/end.ckpt", keep.best_model_path):
+    assert tuple(Model.load_from_checkpoint(path, map_location="cpu").layer.weight.shape) == (64, 64)
 """
 
 ACCELERATE = """
@@ -226,3 +228,34 @@ def test_a_model_that_was_saved_is_loaded_with_its_shapes(programs: Programs) ->
     assert found(programs.folder) == {}
     left = [path.name for path in programs.folder.joinpath(".oomph").rglob("*") if path.name.startswith("saved-")]
     assert left == []
+
+
+def test_what_was_saved_is_there_for_the_program(programs: Programs) -> None:
+    source = """
+        import os, pathlib
+        import torch
+        model = torch.nn.Linear(512, 512).cuda()
+        model(torch.ones(8, 512, device="cuda")).sum().backward()
+        print(os.path.exists("best.pt"), pathlib.Path("whole.pt").is_file())
+        torch.save(model.state_dict(), "best.pt")
+        torch.save({"model": model, "epoch": 3}, "whole.pt")
+        print(os.path.exists("best.pt"), pathlib.Path("whole.pt").is_file(), os.path.getsize("best.pt"))
+        held = torch.cuda.memory_allocated()
+        found = torch.load("whole.pt", weights_only=False, map_location="cpu")
+        print(found["epoch"], found["model"].weight.device, found["model"].weight.shape, torch.cuda.memory_allocated() == held)
+        again = torch.load("whole.pt", weights_only=False)["model"]
+        print(again.weight is model.weight, again.weight.requires_grad, torch.cuda.memory_allocated() - held)
+        os.remove("best.pt")
+        print(os.path.exists("best.pt"), os.path.isfile("best.pt"))
+        """
+    done = plan(programs, source, "--gpu", "T4", "--json", "--no-options")
+    assert done.code == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("oomph: ")]
+    assert lines == [
+        "False False",
+        f"True True {513 * 512 * 4}",
+        "3 cpu torch.Size([512, 512]) True",
+        f"False True {513 * 512 * 4}",
+        "False False",
+    ]
+    assert not (programs.folder / "best.pt").exists() and not (programs.folder / "whole.pt").exists()

@@ -206,10 +206,13 @@ def test_truth_that_one_side_decides_is_known(programs: Programs) -> None:
         print((unknown | yes).tolist(), (no & unknown).tolist(), bool(torch.logical_and(unknown, ~yes).any()))
         lengths = torch.full((4,), 9, device="cuda")
         lengths[unknown.any(dim=0, keepdim=True).expand(4)] = 3
+        ends = torch.full((4,), 7, device="cuda")
+        ends[unknown] = unknown.int().argmax(dim=0).expand(4)[unknown]
+        lengths = lengths - 7 + ends
         print(lengths.tolist(), torch.ones(4, 6, device="cuda")[:, : unknown.sum()].shape)
         """
     _, _, said = plan(programs, str(programs.write(source)))
     assert said.splitlines()[:2] == [
         "[True, True, True, True] [0, 0, 0, 0] False",
-        "[9, 9, 9, 9] torch.Size([4, 6])",
+        "[9, 9, 9, 9] torch.Size([4, 4])",
     ]

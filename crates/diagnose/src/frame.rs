@@ -37,7 +37,7 @@ pub(crate) fn is_of_package(file: &str) -> bool {
 
 /// The packages that are PyTorch.
 const PYTORCH: &[&str] = &["torch", "functorch", "torchgen", "triton"];
-const NATIVE: &[&str] = &[".cpp", ".cc", ".h", ".cu", ".so", ".c"];
+const NATIVE: &[&str] = &[".cpp", ".cc", ".h", ".cu", ".so", ".c", ".S", ".cuh", ".hpp", ".cxx"];
 const RECORDER: &[&str] = &[
     "/_oomph_recorder/",
     "/oomph/_recorder/",
@@ -54,13 +54,14 @@ const LIBRARY: &[&str] =
 /// How long the names are that torch.compile gives to files: a hash in base 32, behind a letter.
 const COMPILED_NAME: usize = 52;
 
-/// `<frozen importlib>`, `<string>`, and what torch.compile writes, wherever its cache lies; a notebook's cell has a name
-/// in brackets too, but it is the user's.
+/// `<frozen importlib>`, `<string>`, and what torch.compile and PyTorch Geometric write, wherever that lies; a notebook's cell
+/// has a name in brackets too, but it is the user's.
 fn is_generated(file: &str) -> bool {
     let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py")).unwrap_or_default();
     let is_hash = |name: &str| name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     file.starts_with('<') && !file.starts_with("<ipython-input")
         || file.contains("/torchinductor_")
+        || stem.starts_with("torch_geometric.")
         || stem.len() == COMPILED_NAME && stem.starts_with('c') && is_hash(stem)
 }
 
@@ -84,9 +85,11 @@ mod tests {
             ("/tmp/torchinductor_ana/sh/cabc.py", Owner::Library),
             ("/cache/sh/cshh3ujk52hnmjmatoffcdvtw2n3c6mxfew64zfbk54dywxteqnf.py", Owner::Library),
             ("/jobs/cshh3ujk52hn.py", Owner::User),
+            ("/tmp/torch_geometric.nn.conv.gcn_conv_GCNConv_propagate_io95d08l.py", Owner::Library),
             ("/run/_oomph_recorder/marks.py", Owner::Recorder),
             ("C:\\venv\\Lib\\site-packages\\oomph\\_recorder\\marks.py", Owner::Recorder),
             ("aten/src/ATen/native/Linear.cpp", Owner::Native),
+            ("./misc/../sysdeps/unix/sysv/linux/x86_64/clone3.S", Owner::Native),
             ("??", Owner::Native),
             // A notebook's cell whose name a page took for markup.
             ("", Owner::User),

@@ -6,6 +6,7 @@ import builtins
 import functools
 import io
 import os
+import pathlib
 import shutil
 import time
 import weakref
@@ -68,6 +69,10 @@ class FileCalls:
         for name in ("remove", "unlink"):
             setattr(os, name, self._removing(getattr(os, name), self._is_there))
         setattr(shutil, "rmtree", self._removing(shutil.rmtree, self._has_weights))
+        for owner, names in (os.path, ("exists", "isfile")), (pathlib.Path, ("exists", "is_file")):
+            for name in names:
+                setattr(owner, name, self._seeing(getattr(owner, name), lambda _: True))
+        setattr(os.path, "getsize", self._seeing(os.path.getsize, self._kept.size))
 
     def path_of(self, file: Any) -> str | None:
         """The path of a file that a function is given, by name or open; None where it lies in memory."""
@@ -127,6 +132,18 @@ class FileCalls:
             self._note()
             self._kept.move(source, target, is_copy)
             return dst
+
+        return call
+
+    def _seeing(self, original: Callable[..., Any], answer: Callable[[str], Any]) -> Callable[..., Any]:
+        """What the program has saved is there for it, as far as it could be loaded."""
+
+        @functools.wraps(original)
+        def call(path: Any, *args: Any, **kwargs: Any) -> Any:
+            found = absolute(path)
+            if found is not None and self._kept.has_contents(found):
+                return answer(found)
+            return original(path, *args, **kwargs)
 
         return call
 

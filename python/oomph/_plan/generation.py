@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .shadows import contents_of
+from .shadows import contents_of, is_made_up
 
 _ASKED = "_beam_search_has_unfinished_sequences"
 
@@ -22,6 +22,6 @@ def patient(module: Any) -> None:
 
     def has_unfinished(_scores: Any, _finished: Any, must_stop: Any, _early: Any = None) -> bool:
         known = contents_of(must_stop)
-        return known is None or not bool(known.all())
+        return known is None or is_made_up(must_stop) or not bool(known.all())
 
     setattr(module.GenerationMixin, _ASKED, staticmethod(has_unfinished))

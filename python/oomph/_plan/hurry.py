@@ -19,6 +19,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from .questions import Stack
+from .sources import Sources
 
 # Batches of a loop that is seen for the first time: from the second to the third it shows what it keeps of each.
 FIRST_BATCHES = 3
@@ -100,6 +101,7 @@ class Hurry:
         self._steps_without = 0
         self._draws_at_step = 0
         self._note: dict[str, Any] = {}
+        self._sources = Sources()
         self._growing: dict[str, Any] | None = None
 
     def at_torch(self, torch: Any) -> None:
@@ -198,7 +200,7 @@ class Hurry:
         def following(iterator: Any) -> Any:
             __tracebackhide__ = True
             self.draws += 1
-            if self.is_on and self._has_given_enough(iterator):
+            if self.is_on and self._has_given_enough(iterator) and not self._sources.ends_in_an_error(sys._getframe(1)):
                 if not getattr(iterator, "_persistent_workers", False) and hasattr(iterator, "_shutdown_workers"):
                     iterator._shutdown_workers()
                 raise StopIteration

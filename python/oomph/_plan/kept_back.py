@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import os
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from .hollow_tensors import LARGE, HollowTensors
@@ -21,6 +25,13 @@ class _Described:
     def __init__(self, tensor: Any) -> None:
         self.shape, self.stride, self.dtype = tensor.shape, tensor.stride(), tensor.dtype
         self.device = tensor.device
+
+
+class _Whole:
+    """A model that was saved as it is. Nothing of it is kept alive for that."""
+
+    def __init__(self, model: Any) -> None:
+        self.model: Callable[[], Any] = weakref.ref(model)
 
 
 class KeptBack:
@@ -95,14 +106,14 @@ class KeptBack:
             if value.device.type == "cpu" and is_small:
                 return value.detach().clone()
             return _Described(value)
-        if isinstance(value, torch.nn.Module) or depth > DEEPEST:
+        if depth > DEEPEST:
             raise Unknown
+        if isinstance(value, torch.nn.Module):
+            return _Whole(value)
         return self._each(value, lambda part: self._described(part, depth + 1))
 
     def _each(self, value: Any, change: Any) -> Any:
         """The same container with its parts changed; what is none of these stays as it is."""
-        import copy
-
         if isinstance(value, dict):
             fresh = copy.copy(value)
             for key, part in value.items():
@@ -116,6 +127,8 @@ class KeptBack:
 
     def _made(self, value: Any, place: Any) -> Any:
         torch = self._torch
+        if isinstance(value, _Whole):
+            return self._copied(value, place)
         if not isinstance(value, (_Described, torch.Tensor)):
             return self._each(value, lambda part: self._made(part, place))
         device = self._device(value.device, place)
@@ -125,6 +138,30 @@ class KeptBack:
         if self._hollow is not None and self._hollow.is_large(fresh):
             self._hollow.note(fresh)
         return fresh
+
+    def _copied(self, whole: _Whole, place: Any) -> Any:
+        model = whole.model()
+        if model is None:
+            raise FileNotFoundError("a model that was saved whole and is not there any more cannot be loaded in a plan")
+        fresh: dict[int, Any] = {}
+        for tensor in (*model.parameters(), *model.buffers()):
+            made = self._made(_Described(tensor), place)
+            is_weight = isinstance(tensor, self._torch.nn.Parameter)
+            fresh[id(tensor)] = self._torch.nn.Parameter(made, tensor.requires_grad) if is_weight else made
+        return copy.deepcopy(model, fresh)
+
+    def size(self, path: str) -> int:
+        """The bytes that such a file would have, about."""
+        return self._size(self._files[path])
+
+    def _size(self, value: Any) -> int:
+        if isinstance(value, (_Described, self._torch.Tensor)):
+            return math.prod(value.shape) * int(value.dtype.itemsize)
+        if isinstance(value, _Whole):
+            model = value.model()
+            return 0 if model is None else sum(map(self._size, (*model.parameters(), *model.buffers())))
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+        return sum(map(self._size, parts))
 
     def _device(self, had: Any, place: Any) -> Any:
         if place is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from . import evaluations, generation, hurry, network, phantom, tracebacks, workers
+from . import caught, evaluations, generation, hurry, network, phantom, tracebacks, workers
 from .hurry import Hurry
 from .modules import Modules
 from .questions import Questions, Stack
@@ -83,6 +83,7 @@ class PlanRun:
         self._compiler = Compiler(torch, Stage, self.remarks, self.modules.end)
         torch.cuda._lazy_call(self._at_cuda)
         self._watch_backward(torch)
+        _trace_without_checks(torch)
         stage = Stage(self.questions)
         self.world.at_torch(torch, stage.shadows)
         self._saves.at_torch(torch, stage.hollow)
@@ -189,7 +190,7 @@ class PlanRun:
             "backward": {"frames": self.backward} if self.backward else None,
             "saved": {"frames": self._saves.first} if self._saves.first else None,
             "asked": self.questions.rows(),
-            "remarks": list(dict.fromkeys([*self.remarks, *phantom.remarks(), *self._benchmark()])),
+            "remarks": list(dict.fromkeys([*self.remarks, *phantom.remarks(), *self._benchmark(), *caught.remarks()])),
             "world": self.world.notes(),
             "wanted": network.wanted(getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)),
             "pinned": self._pinned(),
@@ -206,3 +207,16 @@ class PlanRun:
         stats = getattr(getattr(self._torch, "cuda", None), "host_memory_stats", None)
         found = None if stats is None else stats().get("allocated_bytes.peak")
         return None if found is None else int(found)
+
+
+def _trace_without_checks(torch: Any) -> None:
+    """Traces are not run again to be compared: what was invented may be something else the second time."""
+    import functools
+
+    for name in ("trace", "trace_module"):
+        original = getattr(torch.jit, name)
+
+        def unchecked(*args: Any, original: Any = original, **kwargs: Any) -> Any:
+            return original(*args, **{**kwargs, "check_trace": False})
+
+        setattr(torch.jit, name, functools.wraps(original)(unchecked))

@@ -51,6 +51,7 @@ _LOADERS: dict[str, tuple[str, ...]] = {
     "peft.config": ("PeftConfigMixin",),
     "peft.auto": ("_BaseAutoPeftModel",),
 }
+_FABRIC = ("lightning_fabric", "lightning.fabric")
 _LIGHTNING = ("pytorch_lightning", "lightning.pytorch")
 
 
@@ -86,6 +87,8 @@ class Saves:
             found[name] = functools.partial(self._at_methods, name)
         found["safetensors"] = self._at_safetensors
         found["safetensors.torch"] = self._at_safetensors_of_torch
+        for name in _FABRIC:
+            found[f"{name}.utilities.cloud_io"] = self._lead_lightning
         for name in _LIGHTNING:
             found[f"{name}.trainer.trainer"] = self._watch_lightning
             found[f"{name}.trainer.connectors.checkpoint_connector"] = self._watch_lightning_loads
@@ -220,9 +223,25 @@ class Saves:
             self._note()
             path = self._files.path_of(filepath)
             if path is not None:
-                self._kept.put(path)
+                dumped = None
+                with contextlib.suppress(Exception):
+                    dumped = trainer._checkpoint_connector.dump_checkpoint(*args)
+                self._kept.put(path, dumped)
 
         module.Trainer.save_checkpoint = save_checkpoint
+
+    def _lead_lightning(self, module: Any) -> None:
+        """What `load_from_checkpoint` reads."""
+        original = module._load
+
+        @functools.wraps(original)
+        def load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+            path = self._files.path_of(path_or_url)
+            if path is not None and self._kept.has_contents(path):
+                return self._kept.contents(path, map_location)
+            return original(path_or_url, map_location, *args, **kwargs)
+
+        module._load = load
 
     def _watch_lightning_loads(self, module: Any) -> None:
         """The best checkpoint was not written: the weights stay as they are."""

@@ -2,14 +2,18 @@
 
 A shadow is a CPU tensor with the contents that a tensor on the card would have. It follows its tensor through every
 function whose inputs all have shadows. So masks, lengths and labels answer truly, and only what depends on weights is
-unknown.
+unknown. Of that some contents are made up: what is picked is picked in turn (picks.py), and an unknown mask is true
+everywhere where its elements are counted, as it is where it selects (shapes.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
+from .branches import Branches
+from .picks import Picks
 from .questions import Questions
 
 # Elements up to which contents are followed: of integers and truth values, and of real numbers.
@@ -25,6 +29,9 @@ _NEWS = ("new_ones", "new_zeros", "new_full", "new_tensor")
 _RANDOM = ("randint", "randperm", "rand", "randn")
 _ASKS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__", "__format__", "__repr__", "__str__")
 _MOVES = ("to", "cuda", "cpu", "numpy", "__array__", "type")
+_DRAWS = ("multinomial", "bernoulli", "poisson", "normal")
+# Functions whose result has the same elements, or some of them.
+_KEEPS = ("detach", "squeeze", "unsqueeze", "view", "reshape", "flatten", "__getitem__", "float", "double", "contiguous", "clone")
 # Functions of two truth values, and the value that decides on its own.
 _DECIDED_BY = {
     "__or__": True, "bitwise_or": True, "logical_or": True, "__and__": False, "bitwise_and": False, "logical_and": False,
@@ -33,8 +40,14 @@ _DECIDED_BY = {
 _SOUND = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 
 
+def _has_made_up(values: Iterable[Any]) -> bool:
+    inner = (item for value in values for item in (value if isinstance(value, (list, tuple)) else (value,)))
+    return any(is_made_up(item) for item in inner)
+
+
 class Shadow:
-    """The contents of a tensor on the card, and whether they are still true; its views share the second."""
+    """The contents of a tensor on the card; and, in `root`, which its views share, whether they still stand, and whether they
+    are made up."""
 
     __slots__ = ("tensor", "root")
 
@@ -67,6 +80,19 @@ def contents_of(value: Any) -> Any:
     return shadow.tensor if shadow is not None and shadow.root[0] else None
 
 
+def is_made_up(value: Any) -> bool:
+    """Whether the contents of a tensor on the card, where there are any, are made up."""
+    shadow = getattr(value, "_oomph_shadow", None)
+    return shadow is not None and bool(shadow.root[1])
+
+
+def make_up(value: Any) -> None:
+    """The contents, and those of its views, are made up from now on."""
+    shadow = getattr(value, "_oomph_shadow", None)
+    if shadow is not None:
+        shadow.root[1] = True
+
+
 class Shadows:
     """Calls functions, and follows what can be followed."""
 
@@ -83,10 +109,16 @@ class Shadows:
         self._sound = {
             getattr(place, name): answer for name, answer in _SOUND.items() for place in (torch, tensor) if hasattr(place, name)
         }
-        self._all = {torch.all: True, tensor.all: True, torch.any: False, tensor.any: False}
+        self._all = {torch.all: True, tensor.all: True}
         if hasattr(torch, "_is_all_true"):
             # torch.distributions asks so whether samples and parameters are sound.
             self._all |= {torch._is_all_true: True, torch._is_any_true: False}
+        # How many are not zero. Whether any is asks like `all`, and then the line that wants to know decides.
+        self._counts = {torch.sum, tensor.sum, torch.count_nonzero, tensor.count_nonzero, torch.any, tensor.any}
+        functional = torch.nn.functional.softmax
+        self._chances = {torch.softmax, tensor.softmax, functional}
+        self._picks = Picks(torch)
+        self._branches = Branches()
         self._same = {torch.equal, tensor.equal, torch.allclose, tensor.allclose}
         self._kinds = (tensor,)
 
@@ -97,8 +129,8 @@ class Shadows:
             return self._torch.empty(value.shape, dtype=value.dtype)
         return contents
 
-    def attach(self, tensor: Any, contents: Any, root: list[bool] | None = None) -> None:
-        tensor._oomph_shadow = Shadow(contents, root or [True])
+    def attach(self, tensor: Any, contents: Any, root: list[bool] | None = None, is_made_up: bool = False) -> None:
+        tensor._oomph_shadow = Shadow(contents, root or [True, is_made_up])
 
     def _may_follow(self, result: Any) -> bool:
         if not isinstance(result, self._torch.Tensor) or not result.is_cuda or result.requires_grad:
@@ -125,11 +157,19 @@ class Shadows:
             self._follow(func, args, kwargs, result)
         elif func in self._sound or func in self._all:
             self._suppose(func, result)
+        elif func in self._counts:
+            self._count_all(func, args, kwargs, result)
         elif func in self._same and args[0].is_cuda:
             self._questions.value(_name(func))
             return True
+        elif func in self._chances:
+            self._spread(args, kwargs, result)
+        elif args and hasattr(args[0], "_oomph_chance") and _name(func) in _KEEPS:
+            result._oomph_chance = args[0]._oomph_chance
         elif args and _name(func) == "copy_":
             self._fill(args, kwargs)
+        else:
+            self._pick(func, args, kwargs, result)
         return result
 
     def _suppose(self, func: Any, result: Any) -> None:
@@ -137,6 +177,28 @@ class Shadows:
             return
         answer = self._sound.get(func, self._all.get(func))
         self.attach(result, self._torch.tensor(answer).expand(result.shape))
+
+    def _count_all(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """An unknown mask selects all that there is, and so it is counted. Whether it selects anything is another question
+        than which rows have something: those stay unknown."""
+        mask = args[0] if args else kwargs.get("input")
+        is_any = _name(func) == "any"
+        if not isinstance(mask, self._torch.Tensor) or not mask.is_cuda or not self._may_follow(result):
+            return
+        if result.dim() == 0 if is_any else mask.dtype == self._torch.bool:
+            count = 1 if is_any else mask.numel() // max(result.numel(), 1)
+            self.attach(result, self._torch.full(result.shape, count, dtype=result.dtype), is_made_up=True)
+
+    def _spread(self, args: Any, kwargs: Any, result: Any) -> None:
+        """Chances that nobody knows are the same for all, where the program draws by them on the host: they must add up."""
+        dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        if isinstance(dim, int) and result.is_cuda and result.dim():
+            result._oomph_chance = 1 / max(result.shape[dim], 1)
+
+    def _pick(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        found = self._picks.indices(func, args, kwargs, result)
+        if found is not None and self._may_follow(found[0]):
+            self.attach(*found, is_made_up=True)
 
     def _ask(self, func: Any, args: Any, kwargs: Any) -> Any:
         tensor = args[0]
@@ -146,9 +208,18 @@ class Shadows:
         contents = self.of(tensor)
         if name in ("__repr__", "__str__") or (name == "__format__" and tensor.dim() > 0):
             return self._printed(tensor, contents)
-        if contents is not None:
+        if contents is not None and not is_made_up(tensor):
             return func(contents, *args[1:], **kwargs)
         self._questions.value(name.strip("_"))
+        if name in ("__bool__", "item") and tensor.dtype == self._torch.bool:
+            wanted = self._branches.answer()
+            if wanted is not None:
+                return wanted
+        chance = getattr(tensor, "_oomph_chance", None)
+        if contents is None and chance is not None and name in ("tolist", "item", "__float__"):
+            contents = self._torch.full(tensor.shape, chance, dtype=tensor.dtype)
+        if contents is not None:
+            return func(contents, *args[1:], **kwargs)
         result = func(*args, **kwargs)
         # 1.0 can be divided by, has a logarithm, and may well be a loss.
         if name == "__format__":
@@ -165,21 +236,25 @@ class Shadows:
     def _move(self, func: Any, args: Any, kwargs: Any) -> Any:
         torch, source = self._torch, args[0]
         contents = self.of(source) if source.is_cuda else None
+        made_up = contents is not None and is_made_up(source)
         if contents is not None and self._moves[func] in ("numpy", "__array__"):
             return func(contents, *args[1:], **kwargs)
         result = func(*args, **kwargs)
         if result is source or not isinstance(result, torch.Tensor) or result.is_meta:
             return result
         if source.is_cuda and not result.is_cuda:
-            if contents is None:
+            if contents is None or made_up:
                 self._questions.value(self._moves[func])
-            else:
+            chance = getattr(source, "_oomph_chance", None)
+            if contents is not None:
                 result.detach().copy_(contents)
+            elif chance is not None:
+                result.detach().fill_(chance)
         elif self._may_follow(result):
             if not source.is_cuda and source.device.type == "cpu" and not source.requires_grad:
                 contents = source.detach().clone()
             if contents is not None:
-                self.attach(result, contents.to(result.dtype))
+                self.attach(result, contents.to(result.dtype), is_made_up=made_up)
         return result
 
     def _cpu(self, value: Any) -> Any:
@@ -204,6 +279,9 @@ class Shadows:
     def _follow(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         name = _name(func)
         in_place = _is_in_place(name)
+        if name in _DRAWS and _has_made_up(args):
+            # Nor does anybody know what is drawn by such chances.
+            return
         if name.startswith("_amp_"):
             # Gradients are taken to be finite: neither the scale nor what says so changes. Steps that are skipped for
             # gradients that are not need less.
@@ -217,22 +295,31 @@ class Shadows:
         followed = [item for item in results if self._may_follow(item)]
         if not followed and not in_place:
             return
+        # What is drawn here must not move the program's own generator.
+        drawn = self._torch.random.fork_rng(devices=[]) if name in _DRAWS else contextlib.nullcontext()
         try:
-            made = func(*[self._cpu(value) for value in args], **{key: self._cpu(value) for key, value in kwargs.items()})
+            with drawn:
+                made = func(*[self._cpu(value) for value in args], **{key: self._cpu(value) for key, value in kwargs.items()})
         except Exception:
-            if in_place:
+            if name == "__setitem__" and self._is_unknown_mask(args[1]):
+                # Lengths, mostly, that are shortened where a text has ended: as they were is the greatest they can be.
+                make_up(args[0])
+            elif in_place:
                 self._doubt(args)
             elif name in _DECIDED_BY:
                 self._decide(_DECIDED_BY[name], args, result)
             return
         if in_place:
+            if _has_made_up((*args[1:], *kwargs.values())):
+                make_up(args[0])
             return
         roots = [shadow.root for shadow in (getattr(v, "_oomph_shadow", None) for v in args) if shadow is not None]
+        made_up = _has_made_up((*args, *kwargs.values()))
         made = made if isinstance(made, (list, tuple)) else (made,)
         for item, contents in zip(results, made):
             if self._may_follow(item) and isinstance(contents, self._torch.Tensor) and contents.shape == item.shape:
                 # A view goes stale with what it is a view of.
-                self.attach(item, contents, roots[0] if roots and item._is_view() else None)
+                self.attach(item, contents, roots[0] if roots and item._is_view() else None, made_up)
 
     def _decide(self, deciding: bool, args: Any, result: Any) -> None:
         """`unknown | True` is true, and `unknown & False` false."""
@@ -241,6 +328,10 @@ class Shadows:
                 continue
             if bool(contents.all() if deciding else (contents == 0).all()):
                 self.attach(result, self._torch.full(result.shape, deciding).to(result.dtype))
+
+    def _is_unknown_mask(self, index: Any) -> bool:
+        is_mask = isinstance(index, self._torch.Tensor) and index.is_cuda and index.dtype == self._torch.bool
+        return is_mask and self.of(index) is None
 
     def _doubt(self, args: Any) -> None:
         doubt(args[0] if args and isinstance(args[0], (list, tuple)) else args[:1])

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import phantom
 from .questions import Questions
-from .shadows import Shadows
+from .shadows import Shadows, is_made_up
 
 Answer = tuple[bool, Any]
 _NO: Answer = (False, None)
@@ -32,6 +32,9 @@ class Shapes:
             torch.where: self._where,
             tensor.__getitem__: self._index,
             tensor.__setitem__: self._put,
+            torch.index_put: self._index_put,
+            tensor.index_put: self._index_put,
+            tensor.index_put_: self._index_put,
             torch.unique: self._unique,
             tensor.unique: self._unique,
             torch.unique_consecutive: self._unique,
@@ -42,7 +45,9 @@ class Shapes:
             tensor.bincount: self._bincount,
             torch.sparse_coo_tensor: self._sparse,
             tensor.coalesce: self._coalesce,
-            torch.normal: self._normal,
+            torch.normal: self._sound,
+            torch.linalg.eig: self._sound,
+            torch.linalg.eigvals: self._sound,
             torch.ctc_loss: self._ctc_loss,
             torch.nn.functional.ctc_loss: self._ctc_loss,
         }
@@ -55,6 +60,8 @@ class Shapes:
         """How many elements of a tensor are not zero; all of them where it is unknown."""
         contents = self._shadows.of(mask)
         if contents is not None:
+            if is_made_up(mask):
+                self._questions.value(kind)
             return int(contents.count_nonzero())
         self._questions.shape(kind, mask.numel() * width)
         return int(mask.numel())
@@ -67,7 +74,7 @@ class Shapes:
         found = torch.empty((mask.dim(), count), dtype=torch.long, device=mask.device).t()
         contents = self._shadows.of(mask)
         if contents is not None:
-            self._shadows.attach(found, contents.nonzero())
+            self._shadows.attach(found, contents.nonzero(), is_made_up=is_made_up(mask))
         return found
 
     def _nonzero(self, func: Any, args: Any, kwargs: Any) -> Answer:
@@ -84,7 +91,7 @@ class Shapes:
         contents = self._shadows.of(found)
         if contents is not None:
             for column, known in zip(columns, contents.unbind(1)):
-                self._shadows.attach(column, known)
+                self._shadows.attach(column, known, is_made_up=is_made_up(found))
         return tuple(columns)
 
     def _where(self, func: Any, args: Any, kwargs: Any) -> Answer:
@@ -96,12 +103,12 @@ class Shapes:
         source, mask = args[0], args[1] if len(args) > 1 else kwargs["mask"]
         if not source.is_cuda or kwargs.get("out") is not None:
             return _NO
-        contents = self._shadows.of(mask)
+        contents, guessed = self._shadows.of(mask), is_made_up(mask)
         source, mask = self._torch.broadcast_tensors(source, mask)
         if contents is not None:
             # A tensor of its own: the one that was given keeps its own contents.
             mask = mask.view(mask.shape)
-            self._shadows.attach(mask, contents.expand(mask.shape))
+            self._shadows.attach(mask, contents.expand(mask.shape), is_made_up=guessed)
         return True, source[self._columns(self._positions(mask, "masked_select"))]
 
     def _is_mask(self, item: Any) -> bool:
@@ -156,14 +163,40 @@ class Shapes:
         if not source.is_cuda or (is_number and len(items) == 1):
             # A number is filled in where the mask is true, and nobody counts.
             return _NO
-        if not is_number and any(self._is_mask(item) and self._shadows.of(item) is None for item in items):
-            # The value has as many rows as there are true elements, which its own shape says.
-            shadow = getattr(source, "_oomph_shadow", None)
-            if shadow is not None:
-                shadow.root[0] = False
-            return True, None
-        known = self._known(index, "boolean index")
-        return _NO if known is None else (True, self._shadows.call(func, (source, known, value), {}))
+        known = self._places(source, items, value)
+        if known is None:
+            return _NO
+        contents = self._shadows.of(source) if self._is_mask(index) and self._shadows.of(index) is None else None
+        self._shadows.call(func, (source, known, value), {})
+        if contents is not None:
+            # As for a number that is written where an unknown mask is true.
+            self._shadows.attach(source, contents, is_made_up=True)
+        return True, None
+
+    def _index_put(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        source, index, value = args[:3]
+        if not source.is_cuda:
+            return _NO
+        known = self._places(source, tuple(index), value)
+        return _NO if known is None else (True, self._shadows.call(func, (source, known, *args[2:]), kwargs))
+
+    def _places(self, source: Any, items: tuple[Any, ...], value: Any) -> Any:
+        """An index into which values are written, with its masks replaced by positions; None where there is no mask in it."""
+        masks = [item for item in items if self._is_mask(item)]
+        if len(masks) != 1 or self._shadows.of(masks[0]) is not None or not isinstance(value, self._torch.Tensor):
+            return self._known(items, "boolean index")
+        # There are as many true elements as the value has rows: its own shape says it.
+        mask = masks[0]
+        taken = sum(isinstance(item, (int, self._torch.Tensor)) for item in items) - 1
+        rest = source.dim() - mask.dim() - taken + sum(item is None for item in items)
+        rows = value.shape[0] if value.dim() == rest + 1 else 1
+        if rows == 1 and mask.numel() > 1:
+            return self._known(items, "boolean index")
+        columns = self._torch.empty((mask.dim(), rows), dtype=self._torch.long, device=mask.device).unbind(0)
+        found: list[Any] = []
+        for item in items:
+            found += columns if item is mask else [item]
+        return tuple(found)
 
     def _unique(self, func: Any, args: Any, kwargs: Any) -> Answer:
         source = args[0]
@@ -180,7 +213,7 @@ class Shapes:
         for part in parts:
             fresh = self._torch.empty(part.shape, dtype=part.dtype, device=source.device)
             if contents is not None:
-                self._shadows.attach(fresh, part)
+                self._shadows.attach(fresh, part, is_made_up=is_made_up(source))
             moved.append(fresh)
         return True, tuple(moved) if isinstance(made, tuple) else moved[0]
 
@@ -190,8 +223,10 @@ class Shapes:
             return _NO
         contents = self._shadows.of(repeats)
         if contents is None:
-            self._questions.shape("repeat_interleave", repeats.numel() * 8)
-            return _NO
+            # There is no greatest length: each is taken once.
+            self._questions.value("repeat_interleave")
+            with phantom.answers(b"\1"):
+                return True, self._shadows.call(func, args, {**kwargs, "output_size": int(repeats.numel())})
         return True, self._shadows.call(func, args, {**kwargs, "output_size": int(contents.sum())})
 
     def _bincount(self, func: Any, args: Any, kwargs: Any) -> Answer:
@@ -201,7 +236,7 @@ class Shapes:
             return _NO
         made = func(contents, **{key: value for key, value in kwargs.items() if key == "minlength"})
         fresh = self._torch.zeros(made.shape, dtype=made.dtype, device=source.device)
-        self._shadows.attach(fresh, made)
+        self._shadows.attach(fresh, made, is_made_up=is_made_up(source))
         return True, fresh
 
     def _ctc_loss(self, func: Any, args: Any, kwargs: Any) -> Answer:
@@ -218,8 +253,8 @@ class Shapes:
         rest = {key: word for key, word in words.items() if key not in names}
         return True, func(*(words[name] for name in names), *args[4:], **rest)
 
-    def _normal(self, func: Any, args: Any, kwargs: Any) -> Answer:
-        """It reads back whether no deviation is negative."""
+    def _sound(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        """It reads back whether its values are sound: no deviation is negative, all numbers are finite."""
         words = [*args, *kwargs.values()]
         if not any(isinstance(word, self._torch.Tensor) and word.is_cuda for word in words):
             return _NO

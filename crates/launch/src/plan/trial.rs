@@ -17,7 +17,7 @@ use oomph_machine::run_folder::Notes;
 use oomph_machine::{cores, explain};
 use oomph_trace::Bytes;
 use oomph_trace::cards::Card;
-use oomph_trace::sidecar::{MarkKind, MeasureNotes, PlanNotes, Stop};
+use oomph_trace::sidecar::{Exception, Link, MarkKind, MeasureNotes, PlanNotes, Stop};
 use rustix::process::Pid;
 
 use super::cards::{self, COMMUNICATOR, FIRST_COMMUNICATOR};
@@ -232,12 +232,22 @@ fn read(folder: &RunFolder, code: Option<i32>, longest: Duration) -> Trial {
             let text = format!("no step was done within {} s", longest.as_secs());
             (trial.steps == 0).then(|| ("Timeout".to_owned(), text))
         }
-        (Some(_), Some(exception)) => {
-            Some((exception.class.unwrap_or_default(), exception.text.unwrap_or_default()))
-        }
+        (Some(_), Some(exception)) => Some(
+            lacking(&exception)
+                .unwrap_or_else(|| (exception.class.unwrap_or_default(), exception.text.unwrap_or_default())),
+        ),
         (Some(code), None) => Some(("exit".to_owned(), format!("exit code {code}"))),
     };
     trial
+}
+
+/// The module that is not there, where transformers says only what of its own could not be imported for want of it.
+fn lacking(exception: &Exception) -> Option<(String, String)> {
+    const LACKING: &str = "ModuleNotFoundError";
+    exception.text.as_deref().filter(|text| text.starts_with("Could not import module"))?;
+    let named = |link: &&Link| link.classes.first().is_some_and(|class| class == LACKING);
+    let first = exception.chain.iter().filter(named).next_back()?;
+    Some((LACKING.to_owned(), first.text.clone()))
 }
 
 fn rank(notes: &Notes) -> Option<u32> {
