@@ -202,6 +202,8 @@ first.record()
 last.record()
 print(32 / first.elapsed_time(last))
 traced = torch.jit.trace(w, x)
+factor, info = torch.linalg.cholesky_ex((w(x[:64]) @ w(x[:64]).T).detach())
+assert not torch.any(info)
 print(tuple(traced(x).shape), tuple(torch.linalg.solve(x[:8], x[8:16]).shape))
 """,
             ["32.0", "(4096, 1) (8, 8)"],

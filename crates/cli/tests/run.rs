@@ -248,4 +248,12 @@ fn the_interpreter_is_the_active_environments() {
     assert_eq!(printed(&["run", "-m", "pkg", "a"]), "venv -m pkg a\n");
     assert_eq!(printed(&["run", "--python", "other/bin/python", &script]), "other script.py\n");
     assert_eq!(printed(&["run", "sh", "-c", "echo command"]), "command\n");
+    // What starts ranks is the named environment's too, and no other command.
+    let launcher = ground.file("other/bin/torchrun", "#!/bin/sh\necho launched \"$@\"\n");
+    fs::set_permissions(ground.0.join(launcher), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(
+        printed(&["run", "--python", "other/bin/python", "torchrun", &script]),
+        "launched script.py\n"
+    );
+    assert_eq!(printed(&["run", "--python", "other/bin/python", "sh", "-c", "echo command"]), "command\n");
 }

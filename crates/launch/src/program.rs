@@ -71,7 +71,7 @@ impl Program {
             Target::Code(code) => (vec!["-c".into(), code.clone()], "code".to_owned()),
             Target::Word(word) if is_script(word) => (vec![word.clone()], stem(word)),
             Target::Word(word) => {
-                let path = on_path(word)?;
+                let path = beside(python, word).map_or_else(|| on_path(word), Ok)?;
                 return Ok(Program { path, called: word.clone(), args: args.to_vec(), stem: stem(word) });
             }
         };
@@ -113,6 +113,13 @@ fn interpreter(named: Option<&Path>) -> Result<(PathBuf, OsString), Missing> {
     let found =
         ["python3", "python"].into_iter().find_map(|name| Some((on_path(name.as_ref()).ok()?, name.into())));
     found.ok_or(Missing::NoPython)
+}
+
+/// The command of this name in the environment of the interpreter that was named, as `torchrun` is.
+fn beside(python: Option<&Path>, word: &OsStr) -> Option<PathBuf> {
+    let folder = python?.parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    let is_name = Path::new(word).components().count() == 1;
+    Some(folder.join(word)).filter(|path| is_name && is_executable(path))
 }
 
 /// The file that a shell would run for this word.

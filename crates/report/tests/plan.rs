@@ -446,3 +446,26 @@ fits on 1 of 2 cards
     let said = text::plan::cards(&[large], Colour::Off);
     assert!(!said.contains("what makes it fit"), "{said}");
 }
+
+#[test]
+fn cards_that_are_held_in_full_are_marked_in_the_table() {
+    let held = |gib: u64, retries| {
+        let peaks =
+            PlannedPeaks { requested: Bytes::gib(10), allocated: Bytes::gib(11), reserved: Bytes::gib(gib) };
+        let said = format!("it fits only because PyTorch gives its cache back {retries} times: and so on");
+        let caveats = if retries > 0 { vec![said] } else { Vec::new() };
+        PlanResult { fits: Some(true), peaks: Some(peaks), retries, caveats, ..result("T4") }
+    };
+    let expected = "\
+fits on 3 of 3 cards
+
+          memory      needs  fits   seen on
+  T4   14.57 GiB  15.75 GiB  yes *  T4
+  T4   14.57 GiB  16.75 GiB  yes *  T4
+  T4   14.57 GiB  12.75 GiB  yes    T4
+
+  Note     cards with * are held in full: the job fits only because PyTorch
+           gives its cache back; that costs time, and leaves no room
+";
+    assert_eq!(text::plan::cards(&[held(15, 1), held(16, 2), held(12, 0)], Colour::Off), expected);
+}

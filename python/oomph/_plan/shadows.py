@@ -185,9 +185,12 @@ class Shadows:
         is_any = _name(func) == "any"
         if not isinstance(mask, self._torch.Tensor) or not mask.is_cuda or not self._may_follow(result):
             return
-        if result.dim() == 0 if is_any else mask.dtype == self._torch.bool:
+        if mask.dtype == self._torch.bool and not (is_any and result.dim()):
             count = 1 if is_any else mask.numel() // max(result.numel(), 1)
             self.attach(result, self._torch.full(result.shape, count, dtype=result.dtype), is_made_up=True)
+        elif is_any and mask.dtype != self._torch.bool:
+            # Numbers that are asked so tell of failures: of decompositions, for one.
+            self.attach(result, self._torch.zeros(result.shape, dtype=result.dtype))
 
     def _spread(self, args: Any, kwargs: Any, result: Any) -> None:
         """Chances that nobody knows are the same for all, where the program draws by them on the host: they must add up."""

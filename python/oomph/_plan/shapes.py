@@ -147,6 +147,8 @@ class Shapes:
                 return end
             contents = self._shadows.of(end)
             if contents is not None:
+                if is_made_up(end):
+                    self._questions.value("slice")
                 return int(contents)
             # From the beginning, or to the end.
             self._questions.shape("slice", source.numel() * source.element_size())

@@ -11,6 +11,9 @@ use serde::Serialize;
 /// How the caveat begins of a card that another stands for.
 pub const ALIKE: &str = "seen on a card of another architecture (name it with --gpu to see it on its own)";
 
+/// How the caveat begins of a job that would hold more than there is.
+pub const GIVES_BACK: &str = "it fits only because PyTorch gives its cache back";
+
 /// The peaks of PyTorch's allocator, as it counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlannedPeaks {

@@ -7,7 +7,7 @@ use oomph_diagnose::modules::{ModuleNode, Modules};
 use oomph_diagnose::phase::Phase;
 use oomph_diagnose::phases::Phases;
 use oomph_diagnose::place::{Place, Places, place_seen};
-use oomph_diagnose::results::plan::{ALIKE, LibraryLine, PlanResult, PlannedAt};
+use oomph_diagnose::results::plan::{ALIKE, GIVES_BACK, LibraryLine, PlanResult, PlannedAt};
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::{OnFailure, Setup, replay};
 use oomph_machine::cores;
@@ -133,10 +133,7 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
         }
     }
     if fits && retries > 0 {
-        result.caveats.push(format!(
-            "it fits only because PyTorch gives its cache back {}: that costs time, and leaves no room",
-            times(retries)
-        ));
+        result.caveats.push(format!("{GIVES_BACK} {}: that costs time, and leaves no room", times(retries)));
     }
     let is_guessed = |question: &Question| question.bytes > peaks.reserved.0 / MATTERS;
     if !fits && trial.notes.questions.iter().any(is_guessed) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use oomph_diagnose::classes::Class;
 use oomph_diagnose::modules::ModuleNode;
 use oomph_diagnose::results::plan::{
-    ALIKE, PlanResult, PlannedLargest, PlannedLeast, PlannedVary, PlannedWorld,
+    ALIKE, GIVES_BACK, PlanResult, PlannedLargest, PlannedLeast, PlannedVary, PlannedWorld,
 };
 
 use oomph_trace::Bytes;
@@ -17,6 +17,9 @@ use crate::numbers::known;
 
 /// That rows of the table stand for others.
 const ALIKE_IN_TABLE: &str = "the cards were seen on three of them, whose kernels are taken to be chosen alike: name one with --gpu to see it on its own";
+
+/// That a job would hold more than some cards have.
+const GIVES_BACK_IN_TABLE: &str = "cards with * are held in full: the job fits only because PyTorch gives its cache back; that costs time, and leaves no room";
 
 /// The modules that are named: so many at most, no deeper than this, each with at least this share of what is in use.
 const MODULES: usize = 12;
@@ -287,7 +290,13 @@ pub fn cards(results: &[PlanResult], colour: Colour) -> String {
         let (needs, seen_on) =
             (known(result.process(), "-"), result.seen_on.as_deref().unwrap_or(&card.short));
         let change = makes_it_fit(result).unwrap_or_default();
-        rows.push(row![card.short, card.total, needs, answer(result.fits), seen_on, largest, change]);
+        let fits = answer(result.fits);
+        let fits = if result.fits == Some(true) && result.retries > 0 {
+            format!("{fits} *")
+        } else {
+            fits.to_owned()
+        };
+        rows.push(row![card.short, card.total, needs, fits, seen_on, largest, change]);
     }
     report.table(2, &[Left, Right, Right, Left, Left, most, changes], &rows);
     if let Some(at) = results.first().and_then(moment) {
@@ -297,7 +306,11 @@ pub fn cards(results: &[PlanResult], colour: Colour) -> String {
     // Each note once; that cards stand for others, in one for all.
     let mut said: Vec<&str> = Vec::new();
     for note in results.iter().flat_map(|result| result.why_not.iter().chain(&result.caveats)) {
-        let note = if note.starts_with(ALIKE) { ALIKE_IN_TABLE } else { note };
+        let note = match note {
+            note if note.starts_with(ALIKE) => ALIKE_IN_TABLE,
+            note if note.starts_with(GIVES_BACK) => GIVES_BACK_IN_TABLE,
+            note => note,
+        };
         if !said.contains(&note) {
             said.push(note);
         }
