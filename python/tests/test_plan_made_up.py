@@ -145,6 +145,8 @@ elif y[0] < y[1]:
     print("less")
 if y[0] == y[1]:
     print("the same")
+if y[0] > 1 and y[1] == 1:
+    print("the same, and more")
 if (y[0] > y[1]).item() and not (y[2] < 0).item():
     print("columns")
 if y.sum() > 0 and not y.min() > 0:

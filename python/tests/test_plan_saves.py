@@ -173,6 +173,7 @@ for step in range(9):
     torch.jit.script(torch.nn.Linear(2, 2)).save("script.pt")
     dcp.save({"model": model.state_dict()}, checkpoint_id="sharded")
     dcp.async_save({"model": model.state_dict()}, checkpoint_id="sharded").result()
+    dcp.load({"model": model.state_dict()}, checkpoint_id="sharded")
 """
 
 

@@ -89,8 +89,8 @@ def _is_upright(test: ast.expr, place: Place, is_whole: bool) -> bool | None:
 
 
 def _is_coincidence(test: ast.expr) -> bool:
-    """Whether two values that nobody knows would have to be the same."""
-    return isinstance(test, ast.Compare) and any(isinstance(operator, ast.Eq) for operator in test.ops)
+    """Whether two values would have to be the same: perhaps those that nobody knows."""
+    return any(isinstance(node, ast.Compare) and any(isinstance(each, ast.Eq) for each in node.ops) for node in ast.walk(test))
 
 
 def _gives_up(body: list[ast.stmt]) -> bool:

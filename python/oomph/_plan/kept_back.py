@@ -156,7 +156,7 @@ class KeptBack:
 
     def _size(self, value: Any) -> int:
         if isinstance(value, (_Described, self._torch.Tensor)):
-            return math.prod(value.shape) * int(value.dtype.itemsize)
+            return int(math.prod(value.shape)) * int(value.dtype.itemsize)
         if isinstance(value, _Whole):
             model = value.model()
             return 0 if model is None else sum(map(self._size, (*model.parameters(), *model.buffers())))

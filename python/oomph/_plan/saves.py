@@ -21,6 +21,7 @@ from .stand_ins import StandIns
 _FUNCTIONS: dict[str, tuple[str, ...]] = {
     "torch.distributed.checkpoint.state_dict_saver": ("save", "save_state_dict", "async_save"),
 }
+_SHARDED = "torch.distributed.checkpoint.state_dict_loader"
 # Methods that write checkpoints, remove older ones, or send them away.
 _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     "transformers.trainer": {
@@ -87,6 +88,7 @@ class Saves:
             found[name] = functools.partial(self._at_methods, name)
         found["safetensors"] = self._at_safetensors
         found["safetensors.torch"] = self._at_safetensors_of_torch
+        found[_SHARDED] = functools.partial(self._leave_sharded, _SHARDED)
         for name in _FABRIC:
             found[f"{name}.utilities.cloud_io"] = self._lead_lightning
         for name in _LIGHTNING:
@@ -138,9 +140,26 @@ class Saves:
         @functools.wraps(original)
         def nothing(*args: Any, **kwargs: Any) -> Any:
             self._note()
+            path = self._files.path_of(kwargs.get("checkpoint_id"))
+            if path is not None:
+                self._kept.put(path)
             return result()
 
         setattr(owner, name, nothing)
+
+    def _leave_sharded(self, name: str, module: Any) -> None:
+        """A sharded checkpoint is loaded into tensors that are there: they stay as they are."""
+        package = sys.modules.get(name.rpartition(".")[0])
+        original = module.load
+
+        @functools.wraps(original)
+        def load(*args: Any, **kwargs: Any) -> Any:
+            path = self._files.path_of(kwargs.get("checkpoint_id"))
+            return None if path is not None and self._kept.holds(path) else original(*args, **kwargs)
+
+        module.load = load
+        if getattr(package, "load", None) is original:
+            setattr(package, "load", load)
 
     def _silence_functions(self, name: str, module: Any) -> None:
         package = sys.modules.get(name.rpartition(".")[0])
