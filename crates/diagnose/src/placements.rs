@@ -3,13 +3,18 @@
 //! Up to PyTorch 2.11 the address decides which of two free blocks of the same size is taken, and so which segment gets a
 //! hole that a later request fits into or not. No document says where a driver puts memory, and cards and versions differ.
 //! A replay with memory put elsewhere shows what hangs on it.
+//!
+//! The same for workspaces whose size is known only nearly: one that is a little larger may not fit into a hole that the
+//! other fits into, so what is held may differ by far more than the workspaces do. A replay with other sizes shows that.
 
 use std::collections::BTreeMap;
 
 use oomph_engine::device::Device;
+use oomph_engine::program::Program;
 use oomph_engine::recording::Recording;
 use oomph_engine::replay::{OnFailure, Run, Start};
 use oomph_engine::simulated::SimulatedDevice;
+use oomph_trace::sidecar::Doubt;
 use oomph_trace::{Addr, Bytes};
 
 /// Operations that are replayed in all; the fewer a recording has, the more ways are tried.
@@ -17,6 +22,11 @@ const OPERATIONS: usize = 4_000_000;
 /// The fewest and the most ways in which segments are scattered.
 const FEWEST: usize = 8;
 const MOST: usize = 200;
+
+/// A workspace is given back at once: so many events after it was asked for, at most.
+const BRIEF: u32 = 16;
+/// Into how many steps the range of a size is divided.
+const SHARES: u64 = 16;
 
 /// A way to put segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +47,38 @@ pub fn ways(recording: &Recording) -> Vec<Way> {
 
 /// What is held at the peak with segments put this way.
 pub fn held(recording: &Recording, way: Way) -> Bytes {
+    held_by(&recording.program, recording, way)
+}
+
+/// The same with workspaces of other sizes: of the `turn`s 0 and 1 the least and the greatest that each may have, of the
+/// others any between.
+pub fn held_nearly(recording: &Recording, doubts: &[Doubt], way: Way, turn: u32) -> Bytes {
+    let mut program = Program::clone(&recording.program);
+    for allocation in &mut program.allocations {
+        let lives = allocation.born().zip(allocation.died()).map(|(born, died)| died.0 - born.0);
+        if !lives.is_some_and(|events| events <= BRIEF) {
+            continue;
+        }
+        if let Ok(place) = doubts.binary_search_by_key(&allocation.size.0, |doubt| doubt.bytes) {
+            let Doubt { bytes, by } = doubts[place];
+            let share = match turn {
+                0 => 0,
+                1 => SHARES,
+                turn => mixed(u64::from(turn) << 32 ^ bytes) % (SHARES + 1),
+            };
+            let least = bytes.saturating_sub(by);
+            let range = u128::from(bytes.saturating_add(by) - least);
+            let more = range * u128::from(share) / u128::from(SHARES);
+            allocation.size = Bytes((least + u64::try_from(more).unwrap_or(0)).max(1));
+        }
+    }
+    held_by(&program, recording, way)
+}
+
+fn held_by(program: &Program, recording: &Recording, way: Way) -> Bytes {
     let device =
         Placed { inner: SimulatedDevice::new(None), way, next: MIDDLE, given: 0, lent: BTreeMap::new() };
-    let mut run = Run::new(&recording.program, &recording.setup, device, Start::MadeAgain);
+    let mut run = Run::new(program, &recording.setup, device, Start::MadeAgain);
     run.run_to_end(OnFailure::FollowRecording);
     run.outcome().peaks.reserved.bytes
 }

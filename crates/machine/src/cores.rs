@@ -1,11 +1,12 @@
 //! Replays on all cores. The libraries know no threads; this is where they meet them.
 
 use anyhow::{Context, Result};
-use oomph_diagnose::placements;
+use oomph_diagnose::placements::{self, Way};
 use oomph_diagnose::tune::{Candidate, Search};
 use oomph_engine::recording::Recording;
 use oomph_engine::torch::options::Options;
 use oomph_trace::Bytes;
+use oomph_trace::sidecar::Doubt;
 use rayon::prelude::*;
 
 /// Every setting, with the smallest limit of each.
@@ -18,10 +19,18 @@ pub fn evaluate_shortlist(search: &Search<'_>) -> Vec<Candidate> {
     search.shortlist().par_iter().with_max_len(1).map(|options| search.evaluate_at_limit(options)).collect()
 }
 
-/// The least and the most that a job holds at its peak, as recorded and with its segments put elsewhere by the driver.
-pub fn held_between(recording: &Recording) -> (Bytes, Bytes) {
+/// The least and the most that a job holds at its peak, as recorded and with its segments put elsewhere by the driver; and
+/// with other sizes of workspaces that are known only nearly, in the order of their bytes.
+pub fn held_between(recording: &Recording, doubts: &[Doubt]) -> (Bytes, Bytes) {
     let own = recording.peaks.reserved.bytes;
-    let held = placements::ways(recording).into_par_iter().map(|way| placements::held(recording, way));
+    let ways = placements::ways(recording);
+    let turns = (0_u32..).zip(&ways).filter(|_| !doubts.is_empty());
+    let all: Vec<(Way, Option<u32>)> =
+        ways.iter().map(|way| (*way, None)).chain(turns.map(|(turn, way)| (*way, Some(turn)))).collect();
+    let held = all.into_par_iter().map(|(way, turn)| match turn {
+        None => placements::held(recording, way),
+        Some(turn) => placements::held_nearly(recording, doubts, way, turn),
+    });
     held.map(|held| (held, held)).reduce(|| (own, own), |one, other| (one.0.min(other.0), one.1.max(other.1)))
 }
 

@@ -27,9 +27,18 @@ def remarks() -> list[str]:
     ]
 
 
-def doubted() -> int:
-    """The largest workspace of a convolution that is known only nearly, in bytes."""
-    return _number("oomph_phantom_doubted")
+def doubts() -> list[dict[str, int]]:
+    """Workspaces of convolutions that are known only nearly: the bytes of each, and by how many it may be wrong."""
+    try:
+        tell = ctypes.CDLL(None).oomph_phantom_doubts
+    except (AttributeError, OSError):
+        return []
+    tell.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    tell.restype = ctypes.c_size_t
+    count = int(tell(None, 0))
+    found = (ctypes.c_uint64 * (2 * count))()
+    tell(found, count)
+    return [{"bytes": found[2 * place], "by": found[2 * place + 1]} for place in range(count)]
 
 
 @contextlib.contextmanager

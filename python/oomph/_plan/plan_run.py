@@ -194,7 +194,7 @@ class PlanRun:
             "world": self.world.notes(),
             "wanted": network.wanted(getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)),
             "pinned": self._pinned(),
-            "doubted": phantom.doubted(),
+            "doubts": phantom.doubts(),
             "padded": 0 if self._compiler is None else self._compiler.doubted,
         }
 

@@ -120,9 +120,9 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
     if let Some((least, most)) = trial.held_between() {
         result.held_between = Some((least, most));
         if most.0 - least.0 > peaks.reserved.0 / SPREAD {
-            let why = if trial.doubts_convolutions() {
+            let why = if !trial.notes.doubts.is_empty() {
                 "convolutions of these shapes were not measured on this card"
-            } else if trial.doubt() > Bytes::ZERO {
+            } else if trial.padded() > Bytes::ZERO {
                 "torch.compile pads small matrix products or not, as it times them"
             } else {
                 "what is held depends on where the driver puts memory, as replays show"

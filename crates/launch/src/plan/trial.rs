@@ -70,31 +70,24 @@ pub struct Trial {
     pub(super) held_between: OnceLock<Option<(Bytes, Bytes)>>,
 }
 
-/// What is held was off by so many times the largest workspace that was known only nearly, or less: in 36 of 37 jobs with
-/// convolutions on an H200, planned as if none of theirs had been measured (`benches/plan.md`). And of padding that two runs of
-/// one compiled program decide differently about.
-const DOUBT: u64 = 2;
-/// And by less than this part of it in all of them: 11.8% was the most.
-const MOST_DOUBT: u64 = 8;
+/// By so many times the larger matrix of a product what is held may be off where a compiler may pad it or not, and by less than
+/// this part of it.
+const PADDED: u64 = 2;
+const MOST_PADDED: u64 = 8;
 
 impl Trial {
     /// The least and the most that it may hold at its peak: by where the driver puts segments, and by what is in doubt.
     pub fn held_between(&self) -> Option<(Bytes, Bytes)> {
         let recording = self.recording.as_ref().filter(|recording| recording.is_exact());
-        let between = *self.held_between.get_or_init(|| recording.map(cores::held_between));
-        between.map(|(least, most)| (least.saturating_sub(self.doubt()), most + self.doubt()))
+        let between = || recording.map(|recording| cores::held_between(recording, &self.notes.doubts));
+        let between = *self.held_between.get_or_init(between);
+        between.map(|(least, most)| (least.saturating_sub(self.padded()), most + self.padded()))
     }
 
-    /// How far what is held may be off because workspaces of convolutions are known only nearly, or because a compiler may
-    /// pad products or not.
-    pub fn doubt(&self) -> Bytes {
-        let most = self.peaks.map_or(0, |peaks| peaks.reserved.0 / MOST_DOUBT);
-        Bytes(self.notes.doubted.max(self.notes.padded).saturating_mul(DOUBT).min(most))
-    }
-
-    /// Whether the most of that doubt is about convolutions.
-    pub fn doubts_convolutions(&self) -> bool {
-        self.notes.doubted > 0 && self.notes.doubted >= self.notes.padded
+    /// How far what is held may be off because a compiler may pad products or not.
+    pub fn padded(&self) -> Bytes {
+        let most = self.peaks.map_or(0, |peaks| peaks.reserved.0 / MOST_PADDED);
+        Bytes(self.notes.padded.saturating_mul(PADDED).min(most))
     }
 
     /// What the process holds of a card beside PyTorch's memory, with a context of that size.

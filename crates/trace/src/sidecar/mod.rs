@@ -314,8 +314,8 @@ dicts! {
         wanted: Option<String>,
         /// The most of the host's memory that PyTorch had pinned; `None` where its version does not tell.
         pinned: Option<Bytes>,
-        /// The largest workspace of a convolution that is known only nearly.
-        doubted: u64 = 0,
+        /// Workspaces of convolutions that are known only nearly.
+        doubts: Vec<Doubt>,
         /// The most that padding a matrix product takes of which it is not known whether it is padded.
         padded: u64 = 0,
     }
@@ -346,6 +346,14 @@ dicts! {
     StackNote {
         /// Innermost first.
         frames: Vec<SeenFrame>,
+    }
+
+    /// A workspace that is known only nearly.
+    Doubt {
+        /// What was asked for it.
+        bytes: u64 = 0,
+        /// By how much that may be wrong.
+        by: u64 = 0,
     }
 
     /// A question of the script that a phantom GPU cannot answer.

@@ -1,8 +1,9 @@
 //! The workspaces of convolutions.
 
+use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::measured::{Shape, nearest};
 use super::parts::{Operands, Parts};
@@ -25,15 +26,12 @@ pub(crate) fn workspace(asked: &Convolution, offered: Option<Offered>) -> u64 {
     let what = std::env::var("OOMPH_PHANTOM_LOG").unwrap_or_default();
     let bytes = match offered {
         _ if what == "conv-marks" => mark(),
-        Some(Offered { bytes, doubt: Some(doubt), .. }) => {
-            doubted(doubt);
-            bytes
-        }
-        Some(Offered { number, bytes, .. }) if is_unsure(asked, number) => doubted(bytes),
+        Some(Offered { bytes, doubt: Some(doubt), .. }) => doubted(bytes, doubt),
+        Some(Offered { number, bytes, .. }) if is_unsure(asked, number) => doubted(bytes, bytes),
         Some(Offered { bytes, .. }) => bytes,
         None => match estimate(asked) {
             Estimate::Measured(bytes) if card().capability == MEASURED => bytes,
-            Estimate::Measured(bytes) | Estimate::Voted(bytes) => doubted(bytes),
+            Estimate::Measured(bytes) | Estimate::Voted(bytes) => doubted(bytes, bytes),
         },
     };
     if what.starts_with("conv") {
@@ -66,20 +64,36 @@ pub(crate) fn offers(mode: c_int, asked: &Convolution) -> Option<Vec<Engine>> {
 /// Whether cuDNN answers for the kind of card that was measured, in the version that was.
 static IS_MEASURED: AtomicBool = AtomicBool::new(false);
 
-/// The largest workspace that is known only nearly.
-static DOUBTED: AtomicU64 = AtomicU64::new(0);
+/// Workspaces that are known only nearly, and by how much each may be wrong.
+static DOUBTS: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
 
 /// Notes that this workspace is known only nearly.
-fn doubted(bytes: u64) -> u64 {
-    DOUBTED.fetch_max(bytes, Ordering::Relaxed);
+fn doubted(bytes: u64, by: u64) -> u64 {
+    if by > 0 {
+        let mut doubts = DOUBTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = doubts.entry(bytes).or_default();
+        *known = by.max(*known);
+    }
     bytes
 }
 
-/// The largest workspace of a convolution that is known only nearly, in bytes: of an engine of which cuDNN is unsure, or on
-/// a card on which nothing was measured.
+/// Tells workspaces of convolutions that are known only nearly: of an engine of which cuDNN is unsure, or on a card on
+/// which nothing was measured. Of each its bytes, then by how many it may be wrong; as many as there is room for. Returns how
+/// many there are.
+///
+/// # Safety
+/// `at` points to room for twice `most` numbers, or is null and `most` is 0.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn oomph_phantom_doubted() -> u64 {
-    DOUBTED.load(Ordering::Relaxed)
+pub(crate) unsafe extern "C" fn oomph_phantom_doubts(at: *mut u64, most: usize) -> usize {
+    let doubts = DOUBTS.lock().unwrap_or_else(PoisonError::into_inner);
+    for (place, (bytes, by)) in doubts.iter().take(most).enumerate() {
+        // SAFETY: the caller has given room for `most` pairs, and `place` is below that.
+        unsafe {
+            at.add(2 * place).write_unaligned(*bytes);
+            at.add(2 * place + 1).write_unaligned(*by);
+        }
+    }
+    doubts.len()
 }
 
 /// The capability of the card that the table was measured on, and the version of cuDNN.
