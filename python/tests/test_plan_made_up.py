@@ -130,7 +130,10 @@ def checked(values):
     assert values.min() > 3, "too small"
     return "checked"
 
-print(checked(y))
+def is_invalid(norm):
+    return bool((~torch.isfinite(norm) | (norm < 0)).any())
+
+print(checked(y), is_invalid(y.sum()))
 if mask.any():
     print("any")
 for number in range(2):
@@ -152,7 +155,7 @@ if (y[0] > y[1]).item() and not (y[2] < 0).item():
 if y.sum() > 0 and not y.min() > 0:
     print("mixed")
 """,
-            ["checked", "any", "some 0", "some 1", "less", "columns", "mixed"],
+            ["checked False", "any", "some 0", "some 1", "less", "columns", "mixed"],
         ),
         # Loops are gone through once.
         (

@@ -56,7 +56,7 @@ pub fn held_nearly(recording: &Recording, doubts: &[Doubt], way: Way, turn: u32)
     let mut program = Program::clone(&recording.program);
     for allocation in &mut program.allocations {
         let lives = allocation.born().zip(allocation.died()).map(|(born, died)| died.0 - born.0);
-        if !lives.is_some_and(|events| events <= BRIEF) {
+        if lives.is_none_or(|events| events > BRIEF) {
             continue;
         }
         if let Ok(place) = doubts.binary_search_by_key(&allocation.size.0, |doubt| doubt.bytes) {

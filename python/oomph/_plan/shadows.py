@@ -179,14 +179,14 @@ class Shadows:
         self.attach(result, self._torch.tensor(answer).expand(result.shape))
 
     def _count_all(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """An unknown mask selects all that there is, and so it is counted. Whether it selects anything is another question
-        than which rows have something: those stay unknown."""
+        """An unknown mask selects all that there is, and so it is counted. Whether it selects anything is decided by the line
+        that asks; where none does, nothing is taken to be wrong. Which rows have something stays unknown."""
         mask = args[0] if args else kwargs.get("input")
         is_any = _name(func) == "any"
         if not isinstance(mask, self._torch.Tensor) or not mask.is_cuda or not self._may_follow(result):
             return
         if mask.dtype == self._torch.bool and not (is_any and result.dim()):
-            count = 1 if is_any else mask.numel() // max(result.numel(), 1)
+            count = 0 if is_any else mask.numel() // max(result.numel(), 1)
             self.attach(result, self._torch.full(result.shape, count, dtype=result.dtype), is_made_up=True)
         elif is_any and mask.dtype != self._torch.bool:
             # Numbers that are asked so tell of failures: of decompositions, for one.

@@ -239,7 +239,7 @@ fn lacking(exception: &Exception) -> Option<(String, String)> {
     const LACKING: &str = "ModuleNotFoundError";
     exception.text.as_deref().filter(|text| text.starts_with("Could not import module"))?;
     let named = |link: &&Link| link.classes.first().is_some_and(|class| class == LACKING);
-    let first = exception.chain.iter().filter(named).next_back()?;
+    let first = exception.chain.iter().rfind(named)?;
     Some((LACKING.to_owned(), first.text.clone()))
 }
 
