@@ -459,10 +459,10 @@ fn cards_that_are_held_in_full_are_marked_in_the_table() {
     let expected = "\
 fits on 3 of 3 cards
 
-          memory      needs  fits   seen on
-  T4   14.57 GiB  15.75 GiB  yes *  T4
-  T4   14.57 GiB  16.75 GiB  yes *  T4
-  T4   14.57 GiB  12.75 GiB  yes    T4
+         memory      needs  fits   seen on
+  T4  14.57 GiB  15.75 GiB  yes *  T4
+  T4  14.57 GiB  16.75 GiB  yes *  T4
+  T4  14.57 GiB  12.75 GiB  yes    T4
 
   Note     cards with * are held in full: the job fits only because PyTorch
            gives its cache back; that costs time, and leaves no room
