@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from .sources import Place, Sources, around, asker, holds, place_of
+from .sources import Place, Sources, asker, holds
 
 _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Pass)
 
@@ -25,13 +25,13 @@ class Branches:
     def answer(self) -> bool | None:
         """For whoever has called into this package; None where the line does not say what is better."""
         frame = asker()
-        tree = None if frame is None else self._sources.tree(frame)
-        place = None if frame is None else place_of(frame)
-        if frame is None or tree is None or place is None:
+        seen = self._sources.around(frame)
+        if frame is None or seen is None:
             return None
+        place, nodes = seen
         found = [
             (node, loop)
-            for node, loop in around(tree, place)
+            for node, loop in nodes
             if isinstance(node, (ast.If, ast.While, ast.Assert)) and (_begins(node, place) or holds(node.test, place))
         ]
         if not found:

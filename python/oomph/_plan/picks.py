@@ -22,9 +22,10 @@ class Picks:
         self._single = {torch.argmax, tensor.argmax}
         self._pairs = self._several | {torch.max, tensor.max}
         self._orders = {torch.sort, tensor.sort, torch.argsort, tensor.argsort}
+        self.functions = self._single | self._pairs | self._orders
 
     def indices(self, func: Any, args: Any, kwargs: Any, result: Any) -> tuple[Any, Any] | None:
-        """Those in the result of a function of unknown values, and what they are made up to be."""
+        """Those in the result of one of these functions for unknown values, and what they are made up to be."""
         source = args[0] if args else kwargs.get("input")
         is_alone = isinstance(result, self._torch.Tensor)
         if func not in (self._single if is_alone else self._pairs) and func not in self._orders:

@@ -120,19 +120,25 @@ class Saves:
             self._note()
             self._kept.put(path, obj)
 
-        @functools.wraps(load)
-        def read(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
-            path = self._files.path_of(f)
-            if path is not None and self._kept.has_contents(path):
-                return self._kept.contents(path, map_location)
-            return load(f, map_location, *args, **kwargs)
-
+        read = self._reading(load)
         torch.save, torch.load = keep, read
         torch.serialization.save, torch.serialization.load = keep, read
         self._silence(torch.jit, "save")
         self._silence(torch.jit.RecursiveScriptModule, "save")
 
-    def _silence(self, owner: Any, name: str, result: Callable[[], Any] = lambda: None) -> None:
+    def _reading(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that loads a file and is told where tensors go: it finds what was kept back."""
+
+        @functools.wraps(original)
+        def read(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+            path = self._files.path_of(f)
+            if path is not None and self._kept.has_contents(path):
+                return self._kept.contents(path, map_location)
+            return original(f, map_location, *args, **kwargs)
+
+        return read
+
+    def _silence(self, owner: Any, name: str, result: Callable[..., Any] = lambda *_, **__: None) -> None:
         original = getattr(owner, name, None)
         if original is None:
             return
@@ -140,10 +146,7 @@ class Saves:
         @functools.wraps(original)
         def nothing(*args: Any, **kwargs: Any) -> Any:
             self._note()
-            path = self._files.path_of(kwargs.get("checkpoint_id"))
-            if path is not None:
-                self._kept.put(path)
-            return result()
+            return result(*args, **kwargs)
 
         setattr(owner, name, nothing)
 
@@ -165,9 +168,15 @@ class Saves:
         package = sys.modules.get(name.rpartition(".")[0])
         for function in _FUNCTIONS[name]:
             had = getattr(module, function, None)
-            self._silence(module, function, _done if function == "async_save" else lambda: None)
+            self._silence(module, function, functools.partial(self._keep_sharded, function == "async_save"))
             if had is not None and getattr(package, function, None) is had:
                 setattr(package, function, getattr(module, function))
+
+    def _keep_sharded(self, is_later: bool, *_args: Any, checkpoint_id: Any = None, **_words: Any) -> Any:
+        path = self._files.path_of(checkpoint_id)
+        if path is not None:
+            self._kept.put(path)
+        return _done() if is_later else None
 
     def _at_methods(self, name: str, module: Any) -> None:
         for kind, methods in _METHODS.get(name, {}).items():
@@ -251,16 +260,7 @@ class Saves:
 
     def _lead_lightning(self, module: Any) -> None:
         """What `load_from_checkpoint` reads."""
-        original = module._load
-
-        @functools.wraps(original)
-        def load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
-            path = self._files.path_of(path_or_url)
-            if path is not None and self._kept.has_contents(path):
-                return self._kept.contents(path, map_location)
-            return original(path_or_url, map_location, *args, **kwargs)
-
-        module._load = load
+        module._load = self._reading(module._load)
 
     def _watch_lightning_loads(self, module: Any) -> None:
         """The best checkpoint was not written: the weights stay as they are."""

@@ -168,7 +168,7 @@ class Shadows:
             result._oomph_chance = args[0]._oomph_chance
         elif args and _name(func) == "copy_":
             self._fill(args, kwargs)
-        else:
+        elif func in self._picks.functions:
             self._pick(func, args, kwargs, result)
         return result
 

@@ -11,6 +11,8 @@ from types import FrameType
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # Line and column, or a line alone.
 Place = tuple[int, "int | None"]
+# A node, and the loop of its function that it is in.
+Found = tuple[ast.AST, "ast.AST | None"]
 # Functions within functions: a helper of the program that calls a library's, and the like.
 _CALLERS = 4
 
@@ -21,7 +23,7 @@ class Sources:
     def __init__(self) -> None:
         self._trees: dict[str, tuple[ast.Module | None, int]] = {}
 
-    def tree(self, frame: FrameType) -> ast.Module | None:
+    def _tree(self, frame: FrameType) -> ast.Module | None:
         """Of the file that a frame runs; None where there is none."""
         name = frame.f_code.co_filename
         lines = linecache.getlines(name, frame.f_globals)
@@ -38,21 +40,23 @@ class Sources:
     def ends_in_an_error(self, frame: FrameType | None) -> bool:
         """Whether it is an error for a frame that its iterator has no more: it has written `next(iterator)`, and neither it
         nor who called it catches that."""
-        found = None if frame is None else self._around(frame)
-        if frame is None or found is None or not any(_is_next(node) for node in found):
+        found = self.around(frame)
+        if found is None or not any(_is_next(node) for node, _ in found[1]):
             return False
         for _ in range(_CALLERS):
-            if any(isinstance(node, ast.Try) and _catches(node) for node in found):
-                return False
-            frame = frame.f_back
-            found = None if frame is None else self._around(frame)
             if frame is None or found is None:
                 break
+            if any(isinstance(node, ast.Try) and _catches(node) for node, _ in found[1]):
+                return False
+            frame = frame.f_back
+            found = self.around(frame)
         return True
 
-    def _around(self, frame: FrameType) -> list[ast.AST] | None:
-        tree, place = self.tree(frame), place_of(frame)
-        return None if tree is None or place is None else [node for node, _ in around(tree, place)]
+    def around(self, frame: FrameType | None) -> tuple[Place, list[Found]] | None:
+        """Where a frame is, and what of its source is around that; None where either is unknown."""
+        tree = None if frame is None else self._tree(frame)
+        place = None if frame is None else _place_of(frame)
+        return None if tree is None or place is None else (place, _around(tree, place))
 
 
 def asker() -> FrameType | None:
@@ -63,7 +67,7 @@ def asker() -> FrameType | None:
     return frame
 
 
-def place_of(frame: FrameType) -> Place | None:
+def _place_of(frame: FrameType) -> Place | None:
     """Where it is: the expression that it computes, where Python tells (3.11 and later)."""
     positions = getattr(frame.f_code, "co_positions", None)
     if positions is not None:
@@ -87,10 +91,10 @@ def holds(node: ast.AST, place: Place) -> bool:
     return bool((first, node.col_offset) <= (line, column) < (last, node.end_col_offset))  # type: ignore[attr-defined]
 
 
-def around(tree: ast.AST, place: Place) -> list[tuple[ast.AST, ast.AST | None]]:
+def _around(tree: ast.AST, place: Place) -> list[Found]:
     """The nodes that have a place, the outermost first, each with the loop of its function that it is in."""
-    found: list[tuple[ast.AST, ast.AST | None]] = []
-    waiting: list[tuple[ast.AST, ast.AST | None]] = [(tree, None)]
+    found: list[Found] = []
+    waiting: list[Found] = [(tree, None)]
     while waiting:
         node, loop = waiting.pop()
         found.append((node, loop))
