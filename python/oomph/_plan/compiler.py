@@ -209,6 +209,11 @@ class Compiler:
         pad_mm.is_padded_faster = is_padded_faster
 
 
+# What many products at once read and write, from which on padding them was seen to be quicker: where nothing is copied for
+# it, and where it is. With less, launching the copies takes longer than the products do.
+BATCHED = {2: (70e6, 85e6), 4: (120e6, math.inf)}
+
+
 def is_worth_padding(key: str) -> bool:
     """Whether a product is quicker padded, as an H200 was seen to find: `key` has the sizes and types of its matrices, and
     whose padding costs nothing. Tensor cores want rows of 16 bytes. They are slowest with rows that no pair of elements
@@ -217,8 +222,21 @@ def is_worth_padding(key: str) -> bool:
     if len(sizes) < 2 or not _has_tensor_cores(key):
         return False
     sides = [*sizes[0][-2:], sizes[1][-1]]
+    if len(sizes[0]) > 2:
+        return _is_worth_padding_all(key, sizes[0][0], sides)
     is_inner_free = sides[1] % 8 != 0 and key.partition("exclude_pad:")[2].startswith("True")
     return any(side % 2 for side in sides) or is_inner_free
+
+
+def _is_worth_padding_all(key: str, count: int, sides: list[int]) -> bool:
+    """The same for many products at once."""
+    rows, inner, columns = sides
+    width = _width(key)
+    moved = count * (rows * inner + inner * columns + rows * columns) * width
+    free, copied = BATCHED[width]
+    if key.count("exclude_pad:True") == 2:
+        return moved > free
+    return moved > copied and any(side % 2 for side in sides)
 
 
 def is_sure(key: str) -> bool:
@@ -228,15 +246,23 @@ def is_sure(key: str) -> bool:
 
 
 def padding(key: str) -> int:
-    """The bytes of the larger of two matrices, which is what a copy of it for padding takes."""
-    width = 2 if "float16" in key else 4
-    return max((math.prod(size) * width for size in _sizes(key)), default=0)
+    """The bytes of the larger of two matrices when it is padded, which is what a copy of it takes."""
+    width = _width(key)
+    # Rows of 16 bytes.
+    step = 16 // width
+    padded = [size[:-2] + [side + -side % step for side in size[-2:]] for size in _sizes(key)]
+    return max((math.prod(size) * width for size in padded), default=0)
 
 
 def _sizes(key: str) -> list[list[int]]:
     """Of both matrices."""
     found = re.findall(r"Size\(\[([\d, ]+)\]\)", key)[:2]
     return [[int(side) for side in size.split(",") if side.strip()] for size in found]
+
+
+def _width(key: str) -> int:
+    """Of an element, in bytes."""
+    return 2 if "float16" in key else 4
 
 
 def _has_tensor_cores(key: str) -> bool:
