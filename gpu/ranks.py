@@ -18,6 +18,7 @@ import pathlib
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 SCRIPT = pathlib.Path(__file__).resolve().with_name("rank_job.py")
@@ -63,20 +64,24 @@ def last_line(text: str) -> str:
     return lines[-1] if lines else "it said nothing"
 
 
-def measure(only: str) -> None:
-    for world, rank, args in JOBS:
-        if only not in args:
-            continue
-        row: dict[str, Any] = {"args": args, "world": world, "rank": rank}
-        command = [sys.executable, str(SCRIPT), *args.split(), "--alone", "--world", str(world), "--rank", str(rank), "--report"]
-        began = time.monotonic()
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
-            row |= json.loads(last_line(done.stdout)) if done.returncode == 0 else {"failed": last_line(done.stderr)}
-        except subprocess.TimeoutExpired:
-            row["failed"] = f"not done after {PATIENCE_S} seconds"
-        row["seconds"] = round(time.monotonic() - began, 1)
-        print(json.dumps(row), flush=True)
+def measure(only: str, at_once: int) -> None:
+    jobs = [job for job in JOBS if only in job[2]]
+    with ThreadPoolExecutor(at_once) as pool:
+        for row in pool.map(lambda job: measured(*job), jobs):
+            print(json.dumps(row), flush=True)
+
+
+def measured(world: int, rank: int, args: str) -> dict[str, Any]:
+    """The peaks of one rank, or why it has none."""
+    row: dict[str, Any] = {"args": args, "world": world, "rank": rank}
+    command = [sys.executable, str(SCRIPT), *args.split(), "--alone", "--world", str(world), "--rank", str(rank), "--report"]
+    began = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+        row |= json.loads(last_line(done.stdout)) if done.returncode == 0 else {"failed": last_line(done.stderr)}
+    except subprocess.TimeoutExpired:
+        row["failed"] = f"not done after {PATIENCE_S} seconds"
+    return row | {"seconds": round(time.monotonic() - began, 1)}
 
 
 def plan(oomph: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +127,8 @@ def compare(measured: pathlib.Path, oomph: str, only: str) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("measure", help="on a real GPU")
+    measuring = verbs.add_parser("measure", help="on a real GPU")
+    measuring.add_argument("--at-once", type=int, default=1, help="how many jobs run beside each other")
     comparing = verbs.add_parser("compare", help="with the plan")
     comparing.add_argument("measured", type=pathlib.Path)
     comparing.add_argument("--oomph", default="oomph")
@@ -130,7 +136,7 @@ def main() -> int:
         verb.add_argument("--only", default="", help="the jobs whose arguments contain this")
     options = parser.parse_args()
     if options.verb == "measure":
-        measure(options.only)
+        measure(options.only, options.at_once)
         return 0
     return compare(options.measured, options.oomph, options.only)
 
