@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,8 +22,9 @@ class Gradients:
     def __init__(self) -> None:
         self._parameters: list[Any] = []
         self._known: set[int] = set()
-        # What each parameter had when the step began, and its copy on the host where there is one.
-        self._before: list[tuple[Any, Any]] = []
+        # The parameters that had a gradient when the step began, each with it: mostly none has. And the gradients' copies
+        # on the host, where there are any.
+        self._had: list[tuple[Any, Any]] = []
         self._copies: list[Any] | None = None
         self._aside = False
 
@@ -31,10 +33,10 @@ class Gradients:
         new = [each for each in parameters if each.requires_grad and id(each) not in self._known]
         self._known.update(map(id, new))
         self._parameters += new
-        fresh = [(each, each.grad) for each in new]
-        self._before += fresh
+        fresh = _with_gradients(new)
+        self._had += fresh
         if self._copies is not None:
-            self._copies += [None if before is None else _on_host(before) for _, before in fresh]
+            self._copies += [_on_host(before) for _, before in fresh]
         if self._aside:
             for parameter, _ in fresh:
                 parameter.grad = None
@@ -46,37 +48,40 @@ class Gradients:
 
     def begin(self) -> None:
         """A step begins: its gradients are noted."""
-        self._before = [(each, each.grad) for each in self._parameters]
+        self._had = _with_gradients(self._parameters)
         self._copies = None
         self._aside = False
 
     def set_aside(self) -> None:
         """Before an attempt with the whole batch."""
         self._aside = True
-        for parameter, before in self._before:
-            if before is not None:
-                parameter.grad = None
+        for parameter, _ in self._had:
+            parameter.grad = None
 
     def copy(self) -> None:
         """Before an attempt in parts. The copies are made once a step."""
         self._aside = False
         if self._copies is None:
-            befores = [before for _, before in self._before]
-            self._copies = steadily(lambda: [None if each is None else _on_host(each) for each in befores])
+            self._copies = steadily(lambda: [_on_host(before) for _, before in self._had])
 
     def drop(self, parameters: Iterable[Any]) -> None:
         """The step itself has called `zero_grad()`: what was set aside of these is not added again."""
-        if self._aside:
-            dropped = set(map(id, parameters))
-            self._before = [(each, None if id(each) in dropped else before) for each, before in self._before]
+        if not self._aside:
+            return
+        dropped = set(map(id, parameters))
+        stay = [id(each) not in dropped for each, _ in self._had]
+        self._had = list(itertools.compress(self._had, stay))
+        if self._copies is not None:
+            self._copies = list(itertools.compress(self._copies, stay))
 
     def restore(self) -> None:
         """Everything as it was when the step began."""
-        copies = self._copies or [None] * len(self._before)
-        for (parameter, before), copy in zip(self._before, copies):
+        for parameter in self._parameters:
+            parameter.grad = None
+        for parameter, before in self._had:
             parameter.grad = before
-            if copy is not None:
-                write(before, copy)
+        for (_, before), copy in zip(self._had, self._copies or []):
+            write(before, copy)
 
     def has(self, parameters: Iterable[Any]) -> bool:
         """Whether one of these is among them."""
@@ -84,9 +89,7 @@ class Gradients:
 
     def finish(self) -> None:
         """The step has succeeded: what was set aside is there again, plus what is new."""
-        for parameter, before in self._before if self._aside else []:
-            if before is None:
-                continue
+        for parameter, before in self._had if self._aside else []:
             new = parameter.grad
             if new is not None:
                 _add(before, new)
@@ -95,9 +98,13 @@ class Gradients:
 
     def end(self) -> None:
         """The step is over."""
-        self._before = []
+        self._had = []
         self._copies = None
         self._aside = False
+
+
+def _with_gradients(parameters: list[Any]) -> list[tuple[Any, Any]]:
+    return [(each, gradient) for each in parameters if (gradient := each.grad) is not None]
 
 
 def _on_host(gradient: Any) -> Any:
