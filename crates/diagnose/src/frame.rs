@@ -35,6 +35,26 @@ pub(crate) fn is_of_package(file: &str) -> bool {
     owner(&file) == Owner::Library && package.is_some_and(|package| !PYTORCH.contains(&package))
 }
 
+/// Whether a library's file is on the way of every call of its kind, such as a backward pass or a compiled function: that a
+/// line of it was reached tells nobody anything.
+pub(crate) fn is_passage(file: &str) -> bool {
+    let file = file.replace('\\', "/");
+    is_generated(&file) || PASSAGES.iter().any(|part| file.contains(part))
+}
+
+const PASSAGES: &[&str] = &[
+    "torch/_compile.py",
+    "torch/_dynamo/",
+    "torch/_functorch/",
+    "torch/_higher_order_ops/",
+    "torch/_inductor/",
+    "torch/_library/",
+    "torch/_ops.py",
+    "torch/_tensor.py",
+    "torch/autograd/__init__.py",
+    "torch/autograd/graph.py",
+];
+
 /// The packages that are PyTorch.
 const PYTORCH: &[&str] = &["torch", "functorch", "torchgen", "triton"];
 const NATIVE: &[&str] = &[".cpp", ".cc", ".h", ".cu", ".so", ".c", ".S", ".cuh", ".hpp", ".cxx"];
@@ -95,6 +115,21 @@ mod tests {
             ("", Owner::User),
         ] {
             assert_eq!(owner(file), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn lines_that_every_call_passes_are_known() {
+        for (file, expected) in [
+            ("/venv/lib/python3.11/site-packages/torch/autograd/graph.py", true),
+            ("C:\\venv\\Lib\\site-packages\\torch\\_tensor.py", true),
+            ("torch/_ops.py", true),
+            ("/venv/lib/python3.11/site-packages/torch/_inductor/output_code.py", true),
+            ("/cache/sh/cshh3ujk52hnmjmatoffcdvtw2n3c6mxfew64zfbk54dywxteqnf.py", true),
+            ("/venv/lib/python3.11/site-packages/torch/nn/functional.py", false),
+            ("/venv/lib/python3.11/site-packages/torch/optim/adam.py", false),
+        ] {
+            assert_eq!(is_passage(file), expected, "{file}");
         }
     }
 

@@ -54,7 +54,7 @@ pub struct Place {
     /// That line.
     #[serde(flatten)]
     pub line: Line,
-    /// The innermost line, where that is another.
+    /// The innermost line that tells something, where that is another.
     pub within: Option<Line>,
 }
 
@@ -208,13 +208,14 @@ fn inner<'a>(frames: impl Iterator<Item = (&'a str, u32, &'a str)> + Clone) -> O
 pub(crate) fn named<'a>(frames: impl Iterator<Item = (&'a str, u32, &'a str)> + Clone) -> Option<Place> {
     let owned = frames.map(|frame| (frame::owner(frame.0), frame));
     let mut python = owned.filter(|(owner, _)| *owner != Owner::Native);
-    let mut foreign = python.clone().filter(|(owner, _)| *owner != Owner::Recorder);
-    let innermost = foreign.next().or_else(|| python.next())?;
-    let own = std::iter::once(innermost).chain(foreign).find(|(owner, _)| *owner == Owner::User);
-    let (own, innermost) = (own.map(|(_, frame)| frame), innermost.1);
-    let line = Line::of(own.unwrap_or(innermost));
-    let within = own.filter(|own| *own != innermost).map(|_| Line::of(innermost));
-    Some(Place { line, within })
+    let foreign = python.clone().filter(|(owner, _)| *owner != Owner::Recorder);
+    let Some((_, own)) = foreign.clone().find(|(owner, _)| *owner == Owner::User) else {
+        let (_, innermost) = foreign.clone().next().or_else(|| python.next())?;
+        return Some(Place { line: Line::of(innermost), within: None });
+    };
+    let mut inside = foreign.take_while(|(owner, _)| *owner != Owner::User);
+    let within = inside.find(|(_, frame)| !frame::is_passage(frame.0));
+    Some(Place { line: Line::of(own), within: within.map(|(_, frame)| Line::of(frame)) })
 }
 
 #[cfg(test)]
@@ -225,6 +226,22 @@ mod tests {
     const LLAMA: (&str, u32, &str) = ("/venv/site-packages/transformers/modeling_llama.py", 312, "forward");
     const TRAINER: (&str, u32, &str) = ("/venv/site-packages/transformers/trainer.py", 99, "train");
     const MINE: (&str, u32, &str) = ("/jobs/train.py", 7, "main");
+
+    #[test]
+    fn a_place_leads_to_the_innermost_line_that_tells_something() {
+        const BACKWARD: (&str, u32, &str) = ("/venv/site-packages/torch/autograd/graph.py", 869, "_engine_run_backward");
+        const COMPILED: (&str, u32, &str) = ("/c/sh/cshh3ujk52hnmjmatoffcdvtw2n3c6mxfew64zfbk54dywxteqnf.py", 88, "call");
+        let check = |frames: &[_], line: (&str, u32, &str), within: Option<_>| {
+            let expected = Place { line: Line::of(line), within: within.map(Line::of) };
+            assert_eq!(named(frames.iter().copied()), Some(expected), "{frames:?}");
+        };
+        check(&[LINEAR, LLAMA, MINE], MINE, Some(LINEAR));
+        check(&[BACKWARD, MINE], MINE, None);
+        check(&[COMPILED, LINEAR, MINE], MINE, Some(LINEAR));
+        check(&[MINE, TRAINER], MINE, None);
+        check(&[BACKWARD, TRAINER], BACKWARD, None);
+        assert_eq!(named([].into_iter()), None);
+    }
 
     #[test]
     fn a_line_of_a_package_stands_between_the_users_and_pytorchs() {
