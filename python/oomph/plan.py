@@ -15,13 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 from oomph import _oomph
-from oomph._oomph import OomphError, format_size
+from oomph._oomph import OomphError
 
 
 # The phantom GPU of this package.
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "liboomph_phantom.so")
-# What is needed is told by its least and its most where they differ by more than this part of it.
-_SPREAD = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,13 +52,8 @@ class Plan:
         return found
 
     def __str__(self) -> str:
-        if self.process_bytes is None or self.fits is None:
-            return f"cannot tell whether it fits on the {self.gpu}: {self.data['why_not']}"
-        verdict = "fits" if self.fits else "does not fit"
-        least, most = self.data["process_least"], self.data["process_most"]
-        is_known = most - least <= self.process_bytes * _SPREAD
-        needs = format_size(self.process_bytes) if is_known else f"{format_size(least)} to {format_size(most)}"
-        return f"{verdict} on the {self.gpu}: {needs} at its peak"
+        headline, why_not = self.data["headline"], self.data["why_not"]
+        return headline if why_not is None else f"{headline}: {why_not}"
 
 
 def plan(

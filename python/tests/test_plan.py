@@ -445,7 +445,7 @@ def test_a_function_is_planned_from_python(programs: Programs, monkeypatch: pyte
 
     planned = oomph.plan(train, gpu="T4")
     assert (planned.fits, planned.peak_reserved, planned.gpu) == (True, 1 << 28, "T4")
-    assert str(planned) == "fits on the T4: 356.00 MiB to 466.00 MiB at its peak"
+    assert str(planned) == "fits on the T4 (14.57 GiB): 356.00 to 466.00 MiB at its peak"
     with pytest.raises(oomph.OomphError, match="at the top of a module"):
         oomph.plan(lambda: None, gpu="T4")
     with pytest.raises(oomph.OomphError, match="no card `T5`"):

@@ -229,8 +229,10 @@ mod tests {
 
     #[test]
     fn a_place_leads_to_the_innermost_line_that_tells_something() {
-        const BACKWARD: (&str, u32, &str) = ("/venv/site-packages/torch/autograd/graph.py", 869, "_engine_run_backward");
-        const COMPILED: (&str, u32, &str) = ("/c/sh/cshh3ujk52hnmjmatoffcdvtw2n3c6mxfew64zfbk54dywxteqnf.py", 88, "call");
+        const BACKWARD: (&str, u32, &str) =
+            ("/venv/site-packages/torch/autograd/graph.py", 869, "_engine_run_backward");
+        const COMPILED: (&str, u32, &str) =
+            ("/c/sh/cshh3ujk52hnmjmatoffcdvtw2n3c6mxfew64zfbk54dywxteqnf.py", 88, "call");
         let check = |frames: &[_], line: (&str, u32, &str), within: Option<_>| {
             let expected = Place { line: Line::of(line), within: within.map(Line::of) };
             assert_eq!(named(frames.iter().copied()), Some(expected), "{frames:?}");

@@ -173,7 +173,7 @@ impl Breakdown {
             "cached, at the peak of what is held"
         };
         all.add("", peaks.reserved.saturating_sub(all.sum()), cached);
-        all.add("", result.context, "CUDA context and libraries, at most");
+        all.add("", result.card.context.most, "CUDA context and libraries, at most");
         all.add("", result.nccl, "NCCL, by an estimate");
         all.add("", result.late, "DDP's first buckets, until NCCL lets go of them");
         let process = peaks.reserved + result.beside();

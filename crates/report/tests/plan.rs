@@ -21,7 +21,6 @@ fn result(card: &str) -> PlanResult {
     PlanResult {
         script: "train.py".to_owned(),
         card: Card { context, ..card_named(card).unwrap().clone() },
-        context: context.most,
         nccl: Bytes::ZERO,
         late: Bytes::ZERO,
         held_between: None,
@@ -207,10 +206,8 @@ fn what_is_needed_is_told_by_its_least_and_its_most_where_they_differ() {
             allocated: Bytes(reserved),
             reserved: Bytes(reserved),
         };
-        let context = card.context.most;
         let is_close = fits.is_none();
-        let result =
-            PlanResult { card, context, peaks: Some(peaks), held_between, fits, is_close, ..result("T4") };
+        let result = PlanResult { card, peaks: Some(peaks), held_between, fits, is_close, ..result("T4") };
         text::plan::render(&result, Colour::Off).lines().next().unwrap().to_owned()
     };
     let t4 = || card_named("T4").unwrap().clone();

@@ -60,8 +60,6 @@ pub struct FitResult {
     pub script: String,
     /// The card.
     pub card: Card,
-    /// What a CUDA context takes of it.
-    pub context: Bytes,
     /// What PyTorch may hold, where that is less than the card has.
     pub limit: Option<Bytes>,
     /// What PyTorch may hold, all told.

@@ -189,8 +189,6 @@ pub struct PlanResult {
     pub script: String,
     /// The card that was asked about.
     pub card: Card,
-    /// What a CUDA context with its libraries takes of it at most. The least is the card's.
-    pub context: Bytes,
     /// The card that was simulated when the program ran, where that is another of its kind.
     pub seen_on: Option<String>,
     /// What NCCL takes of it, by an estimate.
@@ -249,7 +247,7 @@ impl PlanResult {
 
     /// What the process holds beside what was seen of PyTorch's memory: the context, and what NCCL takes and keeps.
     pub fn beside(&self) -> Bytes {
-        self.context + self.nccl + self.late
+        self.card.context.most + self.nccl + self.late
     }
 }
 

@@ -39,7 +39,6 @@ pub fn fit(request: &Request, say: &(dyn Fn(&str) + Sync)) -> Result<Fit> {
     let mut result = FitResult {
         script: runs.job.program.stem.clone(),
         card: card.clone(),
-        context: card.context.most,
         limit: request.limit,
         allowed: runs.allowed,
         peaks: None,

@@ -67,7 +67,6 @@ pub fn of(script: &str, trial: &Trial, card: &Card, seen_on: &Card, limit: Optio
     let mut result = PlanResult {
         script: script.to_owned(),
         card: card.clone(),
-        context: card.context.most,
         is_close: false,
         nccl: trial.nccl(),
         late: trial.late(),

@@ -17,7 +17,7 @@ document! {
         /// The card's memory.
         total_bytes: Bytes = card.total,
         /// What a CUDA context with its libraries takes of it.
-        context_bytes: Bytes = result.context,
+        context_bytes: Bytes = card.context.most,
         /// `--limit`.
         limit: Option<Bytes> = result.limit,
         /// What PyTorch may hold.

@@ -9,6 +9,7 @@ use oomph_trace::Bytes;
 use serde::Serializer;
 
 use super::SCHEMA;
+use crate::text::Colour;
 
 document! {
     /// The answer for one card. A list for several, in the order they were named, and for the table by their memory.
@@ -19,6 +20,8 @@ document! {
         script: String = result.script.clone(),
         /// The card's name on the command line.
         gpu: String = card.short.to_string(),
+        /// The answer in a line, as the command prints it first.
+        headline: String = crate::text::plan::headline(result, Colour::Off),
         /// CUDA's name for it.
         gpu_name: String = card.name.to_string(),
         /// Its compute capability, such as `"9.0"`.
@@ -28,7 +31,7 @@ document! {
         /// The card's memory.
         total_bytes: Bytes = card.total,
         /// What a CUDA context with its libraries takes of it at most.
-        context_bytes: Bytes = result.context,
+        context_bytes: Bytes = card.context.most,
         /// What it takes at least.
         context_least: Bytes = card.context.least,
         /// What NCCL takes of it, by an estimate; 0 where the job is not distributed.

@@ -76,7 +76,7 @@ fn tried(report: &mut Report, result: &FitResult) {
 
 /// What is compared with the room: of a limit, what PyTorch holds; of a card, that and the context.
 fn needs(result: &FitResult, tried: &Combination) -> Option<Bytes> {
-    let context = if result.limit.is_some() { Bytes::ZERO } else { result.context };
+    let context = if result.limit.is_some() { Bytes::ZERO } else { result.card.context.most };
     tried.peak_reserved.map(|peak| peak + context)
 }
 

@@ -59,7 +59,8 @@ pub fn render(result: &PlanResult, colour: Colour) -> String {
     report.finish()
 }
 
-fn headline(result: &PlanResult, colour: Colour) -> String {
+/// The answer in a line.
+pub(crate) fn headline(result: &PlanResult, colour: Colour) -> String {
     let card = &result.card;
     let room = match result.limit {
         Some(limit) => format!("under a limit of {limit} on the {}", card.short),

@@ -74,7 +74,6 @@ fn fit() -> FitResult {
     FitResult {
         script: "train".into(),
         card: plan.card,
-        context: plan.context,
         limit: Some(Bytes::gib(4)),
         allowed: Bytes::gib(4),
         peaks: plan.peaks,
@@ -138,7 +137,6 @@ fn plan() -> PlanResult {
             context: Context { least: Bytes::mib(400), most: Bytes::mib(500) },
         },
         is_close: false,
-        context: Bytes::mib(500),
         nccl: Bytes::mib(558),
         late: Bytes::mib(100),
         pinned: Some(Bytes::gib(2)),
