@@ -1,14 +1,16 @@
 """What `oomph.fit` costs a step that fits, on a real GPU, by turns in one process.
 
-    python3 gpu/fit_overhead.py [--cases gpt2,resnet,medium,small] [--rounds N] [--steps N] [--device cpu] [--raw FILE]
+    python3 gpu/fit_overhead.py [--cases gpt2,resnet,medium,small] [--seconds S] [--steps N] [--device cpu] [--raw FILE]
 
 Every round runs a block of steps of a plain loop and a block of the same loop with `oomph.fit`, in alternating order. A
-step is forward, backward, clipping and the optimizer's step. A ratio is that of the medians of blocks; `again` is the ratio
-of the plain blocks of even rounds to those of odd ones: what two equal things differ by here. Prints one line of JSON for
-each case. With --raw FILE the seconds of every block are kept.
+step is forward, backward, clipping and the optimizer's step. Blocks are short and rounds are many, since a machine's pace
+changes within seconds. A ratio is that of the medians of blocks; `again` is the ratio of the plain blocks of even rounds to
+those of odd ones: what two equal things differ by here. Prints one line of JSON for each case. With --raw FILE the seconds
+of every block are kept.
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import statistics
@@ -26,6 +28,8 @@ import oomph
 
 # No step may cost more than this beside a plain one.
 BOUND = 1.01
+
+LEAST_ROUNDS = 8
 
 
 class Block(nn.Module):
@@ -112,7 +116,7 @@ def medium(device: str, small: bool) -> tuple[nn.Module, tuple[Any, ...], Callab
 CASES = {"gpt2": gpt2, "resnet": resnet, "medium": medium, "small": small}
 
 
-def measure(name: str, device: str, rounds: int, steps: int, accept: bool) -> dict[str, Any]:
+def measure(name: str, device: str, seconds: float, steps: int, accept: bool) -> dict[str, Any]:
     torch.manual_seed(0)
     model, batch, loss = CASES[name](device, device == "cpu")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
@@ -149,7 +153,10 @@ def measure(name: str, device: str, rounds: int, steps: int, accept: bool) -> di
     for with_oomph in (False, True, False, True):
         block(with_oomph)
     plain, fitted = [], []
-    for number in range(rounds):
+    began = time.monotonic()
+    for number in itertools.count():
+        if number >= LEAST_ROUNDS and time.monotonic() - began > seconds:
+            break
         for with_oomph in (False, True) if number % 2 else (True, False):
             (fitted if with_oomph else plain).append(block(with_oomph))
     return {
@@ -159,7 +166,7 @@ def measure(name: str, device: str, rounds: int, steps: int, accept: bool) -> di
         "ratio": round(statistics.median(fitted) / statistics.median(plain), 4),
         "again": round(statistics.median(plain[::2]) / statistics.median(plain[1::2]), 4),
         "bound": BOUND,
-        "rounds": rounds,
+        "rounds": len(plain),
         "parts": fit.used,
         "seconds": {"plain": plain, "fit": fitted},
     }
@@ -168,8 +175,8 @@ def measure(name: str, device: str, rounds: int, steps: int, accept: bool) -> di
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", default="gpt2,resnet,medium,small")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=20.0, help="for each case")
+    parser.add_argument("--steps", type=int, default=4, help="in each block")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--raw", type=pathlib.Path)
     options = parser.parse_args()
@@ -178,7 +185,7 @@ def main() -> None:
     kept = []
     for name in options.cases.split(","):
         for accept in (False, True) if name == "resnet" else (False,):
-            found = measure(name, options.device, options.rounds, options.steps, accept)
+            found = measure(name, options.device, options.seconds, options.steps, accept)
             kept.append(dict(found))
             del found["seconds"]
             print(json.dumps(found), flush=True)
