@@ -70,7 +70,7 @@ def test_a_job_that_fits_is_told_with_its_peak_line_and_classes(programs: Progra
     done = plan(programs, TRAIN, "--gpu", "H200", "--json", args=("--batch", "4"), is_warm=False)
     assert done.code == 0, done.stderr
     answer = done.json()
-    assert (answer["gpu"], answer["fits"], answer["steps"]) == ("H200", True, 4)
+    assert (answer["gpu"], answer["fits"], answer["steps"]) == ("H200", True, 37)
     assert answer["peak_requested"] <= answer["peak_allocated"] <= answer["peak_reserved"]
     assert answer["process_bytes"] == answer["peak_reserved"] + answer["context_bytes"]
     assert answer["by_class"]["weights"] == WEIGHTS

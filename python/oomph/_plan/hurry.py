@@ -1,7 +1,9 @@
-"""The rest of a script, once its training shows nothing new: each loop over a DataLoader is cut to a few batches.
+"""The rest of a script, once its training shows nothing new: each loop over a DataLoader is cut to a few batches, and a loop
+that makes steps without one is left.
 
-So what comes after the loop is seen too: an evaluation, another phase, what is done at the end. A loop that keeps more
-memory with each batch is not cut as long as there is time, for its last batch is the one that needs most.
+So what comes after the loop is seen too: an evaluation, another phase, what is done at the end. A loop over a DataLoader that
+keeps more memory with each batch is not cut as long as there is time, for its last batch is the one that needs most. Other
+loops are gone through for a while first: short ones to their end.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any
 
 from .questions import Stack
 from .sources import Sources
+from .ways_out import Way, WaysOut
 
 # Batches of a loop that is seen for the first time: from the second to the third it shows what it keeps of each.
 FIRST_BATCHES = 3
@@ -45,6 +48,10 @@ UNKNOWN_LENGTH = 1_000
 MOST_EMPTY = 5_000
 # So many steps without a batch: the loop has other sources.
 STEPS_WITHOUT = 3
+# Such loops go on for so many steps in which no peak grows; once they have taken so long together, for so few.
+STILL_STEPS = 32
+PLAIN_S = 3.0
+STILL_STEPS_THEN = 2
 
 
 # What a loop is known by. Its DataLoader and dataset may be made anew in each epoch.
@@ -78,12 +85,17 @@ class Hurry:
     again."""
 
     def __init__(
-        self, end: Callable[[], None], stack_of: Callable[[FrameType | None], Stack], held: Callable[[], tuple[int, int, int]]
+        self,
+        end: Callable[[], None],
+        stack_of: Callable[[FrameType | None], Stack],
+        held: Callable[[], tuple[int, int, int]],
+        peaks: Callable[[], tuple[int, ...]],
     ) -> None:
         self._end = end
         self._stack_of = stack_of
         # What is in use, the most that was held, and how often memory was asked for.
         self._held = held
+        self._peaks = peaks
         self.is_on = False
         # Batches that DataLoaders gave.
         self.draws = 0
@@ -100,8 +112,17 @@ class Hurry:
         self._empty = 0
         self._steps_without = 0
         self._draws_at_step = 0
+        # The steps made since the hurry began, since a loop was left, and since a peak has grown.
+        self._more_steps = 0
+        self._steps_since_left = 0
+        self._still = 0
+        self._peaks_at_step: tuple[int, ...] = ()
+        # Whether a loop over a DataLoader was cut, and after which step another one was left first.
+        self._is_cut = False
+        self._left: int | None = None
         self._note: dict[str, Any] = {}
         self._sources = Sources()
+        self._ways_out = WaysOut(self._sources)
         self._growing: dict[str, Any] | None = None
 
     def at_torch(self, torch: Any) -> None:
@@ -141,11 +162,26 @@ class Hurry:
         self._trains.add(self._under_way.key)
         if not self.is_on:
             return
+        self._more_steps += 1
+        peaks = self._peaks()
+        self._still = self._still + 1 if peaks == self._peaks_at_step else 0
+        self._peaks_at_step = peaks
         self._steps_without = self._steps_without + 1 if self.draws == self._draws_at_step else 0
         self._draws_at_step = self.draws
-        if self._steps_without >= STEPS_WITHOUT:
-            self.finish("loop")
+        self._steps_since_left += 1
+        if min(self._steps_without, self._steps_since_left) >= STEPS_WITHOUT:
+            is_late = time.monotonic() - self._began > PLAIN_S
+            if self._still >= (STILL_STEPS_THEN if is_late else STILL_STEPS):
+                self._leave_loop()
         self._look_at_clock()
+
+    def _leave_loop(self) -> None:
+        self._steps_since_left = 0
+        way = self._ways_out.leave(sys._getframe(1))
+        if way is not Way.NONE:
+            self._left = self._left or self._step + self._more_steps
+        if way is not Way.LEFT:
+            self.finish("end" if way is Way.END else "stays")
 
     def finish(self, word: str, error: BaseException | None = None, stack: Stack | None = None) -> None:
         """Ends the process: the script was seen up to here."""
@@ -171,7 +207,10 @@ class Hurry:
 
     def notes(self) -> dict[str, Any] | None:
         """How far the script was seen; None where nothing was cut."""
-        return {"step": self._step, "growing": self._growing, **self._note} if self.is_on else None
+        if not self.is_on:
+            return None
+        cut = {"step": self._step if self._is_cut else None, "left": self._left, "growing": self._growing}
+        return {**cut, "last": self._step + self._more_steps, **self._note}
 
     def _at_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, Exception):
@@ -233,10 +272,12 @@ class Hurry:
         if given < FIRST_BATCHES or loop.kept * length * MATTERS < most:
             loop.kept = 0
         if loop.rest() == 0:
+            self._is_cut = self._is_cut or loop.left > 0
             return True
         if time.monotonic() - loop.began < GROWING_S and requests < self._most_requests - MOST_REQUESTS // 2:
             return False
         self._note_growth(loop, self._stack_of(sys._getframe(2)))
+        self._is_cut = True
         return True
 
     def _note_growth(self, loop: _Loop, stack: Stack) -> None:
@@ -257,9 +298,10 @@ class Hurry:
             rounds = self._rounds[key] = self._rounds.get(key, 0) + 1
             after = EMPTY_AFTER_S if key in self._trains else ALL_EMPTY_AFTER_S
             if rounds > EMPTY_AFTER_ROUNDS and time.monotonic() - self._began > after:
+                self._is_cut = True
                 self._empty += 1
                 if self._empty > MOST_EMPTY:
-                    self.finish("loop")
+                    self.finish("waits")
                 return _no_batches()
             iterator = original(loader)
             iterator._oomph_loop = _Loop(key, FIRST_BATCHES if rounds == 1 else 1, _length(iterator))

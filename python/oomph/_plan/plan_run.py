@@ -33,8 +33,7 @@ _PEAKS = ("requested_bytes.all.peak", "allocated_bytes.all.peak", "reserved_byte
 
 
 class PlanRun:
-    """Sets the program up to run without a GPU. Once its peaks stand still the rest is done in a hurry, where batches come
-    from a DataLoader; else `end` ends it."""
+    """Sets the program up to run without a GPU. Once its peaks stand still the rest is done in a hurry, until `end` ends it."""
 
     def __init__(
         self,
@@ -55,9 +54,7 @@ class PlanRun:
         self._quiet = 0
         self.questions = Questions(stack_of)
         self._saves = Saves(self.questions, is_told=self._is_whole)
-        self._hurry = Hurry(self._end_of_hurry, stack_of, self._held)
-        # Batches that DataLoaders had given when the peaks were last seen to grow.
-        self._draws = 0
+        self._hurry = Hurry(self._end_of_hurry, stack_of, self._held, self._peaks_now)
         self._step = 0
         self.stopped: dict[str, Any] | None = None
         self.remarks: list[str] = []
@@ -129,21 +126,14 @@ class PlanRun:
         self._hurry.at_step()
         if self._hurry.is_on:
             return
-        stats = self._torch.cuda.memory_stats()
-        peaks = tuple(int(stats.get(name, 0)) for name in _PEAKS)
-        if peaks == self._peaks:
-            self._quiet += 1
-        else:
-            self._quiet, self._draws = 0, self._hurry.draws
+        peaks = self._peaks_now()
+        self._quiet = self._quiet + 1 if peaks == self._peaks else 0
         self._peaks = peaks
         if self._steps is not None:
             if step >= self._steps:
                 self.stop(step, "steps")
         elif step >= LEAST_STEPS and self._quiet >= QUIET_STEPS:
-            if self._hurry.draws > self._draws:
-                self._hurry.begin(step, self._seconds_left())
-            else:
-                self.stop(step, "repeats")
+            self._hurry.begin(step, self._seconds_left())
         elif time.monotonic() - self._began > self._longest():
             self.stop(step, "time")
 
@@ -156,6 +146,10 @@ class PlanRun:
         """How long a hurry may last."""
         longest = hurry.LONGEST_COMPILED_S if self._compiler.is_used else hurry.LONGEST_S
         return max(min(longest, self._began + self._longest() - time.monotonic()), 0.1)
+
+    def _peaks_now(self) -> tuple[int, ...]:
+        stats = self._torch.cuda.memory_stats()
+        return tuple(int(stats.get(name, 0)) for name in _PEAKS)
 
     def _held(self) -> tuple[int, int, int]:
         """What is in use, the most that was held, and how often memory was asked for."""

@@ -238,18 +238,12 @@ fn caveats(trial: &Trial) -> Vec<String> {
     let mut caveats = trial.notes.remarks.clone();
     match (&trial.notes.hurry, trial.stopped) {
         (Some(hurry), _) => caveats.extend(hurried(hurry)),
-        (None, Some(Stop::Repeats)) => caveats.push(format!(
-            "stopped after step {}, when the peak had stood still; what the script does later (evaluate, save) was not seen",
-            trial.steps
-        )),
         (None, Some(Stop::Steps)) => {
             caveats.push(format!("stopped after step {}, as asked; later steps may need more", trial.steps));
         }
-        (None, Some(Stop::Time)) => caveats.push(format!(
-            "stopped by the time limit after step {}; later steps may need more",
-            trial.steps
-        )),
-        (None, None) => {}
+        (None, Some(Stop::Time)) => caveats
+            .push(format!("stopped by the time limit after step {}; later steps may need more", trial.steps)),
+        (None, Some(Stop::Repeats) | None) => {}
     }
     if let Some(stack) = &trial.notes.saved {
         let at = at(&stack.frames).map(|line| format!(" ({line})")).unwrap_or_default();
@@ -269,23 +263,48 @@ fn caveats(trial: &Trial) -> Vec<String> {
     caveats
 }
 
-/// What was left out of a script whose loops were cut, and up to where it was seen.
+/// What was left out of a script after its peak had stood still, and up to where it was seen.
 fn hurried(hurry: &HurryNote) -> Vec<String> {
-    let line = at(&hurry.frames).map(|line| format!(" up to {line}")).unwrap_or_default();
-    let seen = match (hurry.end, &hurry.error) {
-        (Some(HurryEnd::Done), _) => "the script was seen to its end".to_owned(),
-        (Some(HurryEnd::Error), Some(error)) => {
-            format!("the script was seen{line}, which may need the others: {error}")
+    const STILL: &str = "when the peak had stood still";
+    const UNSEEN: &str = "what the script does later (evaluate, save) was not seen";
+    let line = at(&hurry.frames);
+    let up_to = line.as_ref().map(|line| format!(" up to {line}")).unwrap_or_default();
+    let place = line.map(|line| format!(" at {line}")).unwrap_or_default();
+    let cut = match (hurry.step, hurry.left) {
+        (Some(step), None) => {
+            Some(format!("loops over a DataLoader were cut to a few batches after step {step}, {STILL}"))
         }
-        (Some(HurryEnd::Loop), _) => format!("the script was seen{line}, where it waits for more of them"),
-        (Some(HurryEnd::Error | HurryEnd::Time) | None, _) => {
-            format!("the script was seen{line}, where the time was over")
+        (None, Some(left)) => Some(format!("loops that train were left after step {left}, {STILL}")),
+        (Some(step), Some(left)) => Some(format!(
+            "loops over a DataLoader were cut to a few batches after step {step}, and others left after step {left}, {STILL}"
+        )),
+        (None, None) => None,
+    };
+    let seen = match (&cut, hurry.end, &hurry.error) {
+        (None, Some(HurryEnd::Done), _) => None,
+        (Some(cut), Some(HurryEnd::Done), _) => Some(format!("{cut}; the script was seen to its end")),
+        (Some(cut), Some(HurryEnd::Error), Some(error)) => {
+            Some(format!("{cut}; the script was seen{up_to}, which may need what was left out: {error}"))
+        }
+        (None, Some(HurryEnd::Error), Some(error)) => {
+            Some(format!("the script failed{place} after step {}, {STILL}: {error}", hurry.last))
+        }
+        (Some(cut), Some(HurryEnd::Waits), _) => {
+            Some(format!("{cut}; the script was seen{up_to}, where it waits for more of them"))
+        }
+        (None, Some(HurryEnd::Waits | HurryEnd::Stays), _) => {
+            Some(format!("stopped after step {}, {STILL}; {UNSEEN}", hurry.last))
+        }
+        (Some(cut), Some(HurryEnd::Stays), _) => {
+            Some(format!("{cut}; stopped after step {}: {UNSEEN}", hurry.last))
+        }
+        (Some(cut), Some(HurryEnd::Error | HurryEnd::Time) | None, _) => {
+            Some(format!("{cut}; the script was seen{up_to}, where the time was over"))
+        }
+        (None, Some(HurryEnd::Error | HurryEnd::Time) | None, _) => {
+            Some(format!("stopped{place}, where the time was over; {UNSEEN}"))
         }
     };
-    let cut = format!(
-        "loops over a DataLoader were cut to a few batches after step {}, when the peak had stood still; {seen}",
-        hurry.step
-    );
     let growing = hurry.growing.as_ref().map(|growing| {
         format!(
             "{}: {} of its {} batches were seen, and all of them would keep {} more",
@@ -295,7 +314,7 @@ fn hurried(hurry: &HurryNote) -> Vec<String> {
             rest(growing)
         )
     });
-    std::iter::once(cut).chain(growing).collect()
+    seen.into_iter().chain(growing).collect()
 }
 
 /// That a loop keeps more with each batch.

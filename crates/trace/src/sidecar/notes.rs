@@ -5,10 +5,14 @@ use super::read::{Field, Node, dicts, plain, value_or, words};
 use crate::named;
 
 dicts! {
-    /// How far a script was seen whose loops were cut.
+    /// How far a script was seen after its peaks had stood still.
     HurryNote {
-        /// The step after which they were.
-        step: u64 = 0,
+        /// The step after which loops over a DataLoader were cut; `None`: none was.
+        step: Option<u64>,
+        /// The step after which a loop without one was left; `None`: none was.
+        left: Option<u64>,
+        /// The last step that was made.
+        last: u64 = 0,
         /// What it ended with; `None`: it was ended from outside.
         end: Option<HurryEnd>,
         /// The exception that it ended with, in a line.
@@ -76,6 +80,8 @@ words! {
         /// The time that it was given.
         Time = "time",
         /// A loop that has no end without more batches.
-        Loop = "loop",
+        Waits = "waits",
+        /// A loop that could not be left.
+        Stays = "stays",
     }
 }
