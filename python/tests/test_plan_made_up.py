@@ -66,6 +66,71 @@ def test_experts_get_equal_shares(source: str, says: list[str], programs: Progra
     assert printed(programs, ROUTED + source) == says
 
 
+# A selection of a cloud of points whose values nobody knows.
+POINTS = """
+import torch
+
+x = torch.randn(5000, device="cuda") * torch.nn.Linear(1, 1).cuda().weight.squeeze()
+keep = x > 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (
+            """
+best = torch.zeros_like(keep)
+best[x.topk(100).indices] = True
+print(tuple(x[best].shape), tuple(x[best & keep].shape))
+best &= keep
+print(tuple(x[best].shape), int(best.sum()), tuple(x[keep].shape))
+""",
+            ["(100,) (100,)", "(100,) 100 (5000,)"],
+        ),
+        # As many as there are, where it is not known any more how many.
+        (
+            """
+hit = torch.zeros_like(keep)
+hit[(x * 10).long().clamp(min=0)] = True
+print(tuple(x[hit].shape), int(hit.sum()))
+""",
+            ["(5000,) 5000"],
+        ),
+        # A place in each group, though nobody knows which points are kept.
+        (
+            """
+group = torch.arange(5, device="cuda").view(-1, 1).expand_as(x.view(5, 1000)).reshape(-1)
+print(torch.unique(group[torch.where(keep)[0]]).tolist())
+""",
+            ["[0, 1, 2, 3, 4]"],
+        ),
+        (
+            """
+sizes = torch.bincount(x.long().clamp(0, 6), minlength=7)
+print(sizes.tolist(), torch.repeat_interleave(torch.arange(7, device="cuda"), sizes).numel())
+""",
+            ["[715, 715, 714, 714, 714, 714, 714] 5000"],
+        ),
+    ],
+    ids=["best", "unknown", "groups", "bins"],
+)
+def test_points_that_are_selected_are_counted_alike(source: str, says: list[str], programs: Programs) -> None:
+    assert printed(programs, POINTS + source) == says
+
+
+def test_boxes_that_may_all_stay_do(programs: Programs) -> None:
+    pytest.importorskip("torchvision", reason="torchvision is not installed here")
+    source = """
+import torch, torchvision
+boxes, scores = torch.rand(500, 4, device="cuda"), torch.rand(500, device="cuda")
+labels = torch.zeros(500, dtype=torch.long, device="cuda")
+with torch.no_grad():
+    print(len(torchvision.ops.nms(boxes, scores, 0.5)), len(torchvision.ops.batched_nms(boxes, scores, labels, 0.5)[:100]))
+"""
+    assert printed(programs, source) == ["500 100"]
+
+
 def test_what_comes_after_a_guess_is_said_to_be_one(programs: Programs) -> None:
     source = ROUTED + "for number in range(4):\n    y = x[(index == number).any(-1)]\n"
     done = plan(programs, source, "--gpu", "T4", "--json", "--no-options")

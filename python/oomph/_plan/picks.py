@@ -49,6 +49,9 @@ class Picks:
             return None
         dim = named % max(source.dim(), 1)
         choices = source.shape[dim] if source.dim() else 0
+        if source.dim() == 1 and picked.numel() > 1:
+            # A selection of elements: each is picked once.
+            return self._torch.arange(picked.numel())
         if not 0 < choices <= MOST_CHOICES or picked.numel() < choices:
             return None
         turn = self._torch.arange(picked.numel()) % choices

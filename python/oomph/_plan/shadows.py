@@ -36,6 +36,10 @@ _KEEPS = ("detach", "squeeze", "unsqueeze", "view", "reshape", "flatten", "__get
 _DECIDED_BY = {
     "__or__": True, "bitwise_or": True, "logical_or": True, "__and__": False, "bitwise_and": False, "logical_and": False,
 }
+# Functions that only want to know the shape of their second argument.
+_SHAPED_LIKE = ("expand_as", "view_as", "reshape_as")
+# Those that leave of a mask, in place, what another one has too.
+_NARROWS = ("__iand__", "bitwise_and_", "logical_and_")
 # Whether numbers are finite: those on the phantom are taken to be.
 _SOUND = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 
@@ -142,12 +146,11 @@ class Shadows:
             return self._ask(func, args, kwargs)
         if func in self._moves:
             return self._move(func, args, kwargs)
-        known = [getattr(value, "_oomph_shadow", None) for value in args]
-        some = any(shadow is not None for shadow in known)
+        some = any(contents_of(value) is not None for value in args)
         if not some and kwargs:
-            some = any(getattr(value, "_oomph_shadow", None) is not None for value in kwargs.values())
+            some = any(contents_of(value) is not None for value in kwargs.values())
         if not some and args and isinstance(args[0], (list, tuple)):
-            some = any(getattr(value, "_oomph_shadow", None) is not None for value in args[0])
+            some = any(contents_of(value) is not None for value in args[0])
         result = func(*args, **kwargs)
         if func in self._factories or func in self._likes or func in self._news:
             if self._may_follow(result) and not some:
@@ -298,6 +301,8 @@ class Shadows:
         followed = [item for item in results if self._may_follow(item)]
         if not followed and not in_place:
             return
+        if name in _SHAPED_LIKE and len(args) == 2:
+            args = (args[0], self._torch.empty(args[1].shape, device="meta"))
         # What is drawn here must not move the program's own generator.
         drawn = self._torch.random.fork_rng(devices=[]) if name in _DRAWS else contextlib.nullcontext()
         try:
@@ -306,6 +311,8 @@ class Shadows:
         except Exception:
             if name == "__setitem__" and self._is_unknown_mask(args[1]):
                 # Lengths, mostly, that are shortened where a text has ended: as they were is the greatest they can be.
+                make_up(args[0])
+            elif name in _NARROWS and self._is_unknown_mask(args[1]) and self.of(args[0]) is not None:
                 make_up(args[0])
             elif in_place:
                 self._doubt(args)
@@ -325,12 +332,14 @@ class Shadows:
                 self.attach(item, contents, roots[0] if roots and item._is_view() else None, made_up)
 
     def _decide(self, deciding: bool, args: Any, result: Any) -> None:
-        """`unknown | True` is true, and `unknown & False` false."""
+        """`unknown | True` is true, and `unknown & False` false. Of a known mask an unknown one leaves all that there is."""
         for contents in map(self.of, args[:2]):
             if contents is None or (deciding and contents.dtype != self._torch.bool):
                 continue
             if bool(contents.all() if deciding else (contents == 0).all()):
                 self.attach(result, self._torch.full(result.shape, deciding).to(result.dtype))
+            elif not deciding and contents.dtype == result.dtype == self._torch.bool:
+                self.attach(result, contents.expand(result.shape), is_made_up=True)
 
     def _is_unknown_mask(self, index: Any) -> bool:
         is_mask = isinstance(index, self._torch.Tensor) and index.is_cuda and index.dtype == self._torch.bool

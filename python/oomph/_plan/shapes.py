@@ -8,7 +8,7 @@ from typing import Any
 
 from . import phantom
 from .questions import Questions
-from .shadows import Shadows, is_made_up
+from .shadows import MOST_INTEGERS, Shadows, is_made_up
 
 Answer = tuple[bool, Any]
 _NO: Answer = (False, None)
@@ -51,10 +51,15 @@ class Shapes:
             torch.ctc_loss: self._ctc_loss,
             torch.nn.functional.ctc_loss: self._ctc_loss,
         }
+        self._named = {"torchvision::nms": self._non_maximum}
         if hasattr(torch, "_nested_tensor_from_mask"):
             # TransformerEncoder in evaluation leaves out what is padded.
             self.handlers[torch._nested_tensor_from_mask_left_aligned] = self._is_left_aligned
             self.handlers[torch._nested_tensor_from_mask] = self._nested
+
+    def handler(self, func: Any) -> Any:
+        """What answers for a function; None for most. Operators of other packages go by their names."""
+        return self.handlers.get(func) or self._named.get(getattr(func, "_qualified_op_name", ""))
 
     def _count(self, mask: Any, kind: str, width: int) -> int:
         """How many elements of a tensor are not zero; all of them where it is unknown."""
@@ -75,6 +80,8 @@ class Shapes:
         contents = self._shadows.of(mask)
         if contents is not None:
             self._shadows.attach(found, contents.nonzero(), is_made_up=is_made_up(mask))
+        elif count * mask.dim() <= MOST_INTEGERS:
+            self._shadows.attach(found, torch.ones(mask.shape, dtype=torch.bool).nonzero(), is_made_up=True)
         return found
 
     def _nonzero(self, func: Any, args: Any, kwargs: Any) -> Answer:
@@ -234,12 +241,29 @@ class Shapes:
     def _bincount(self, func: Any, args: Any, kwargs: Any) -> Answer:
         source = args[0]
         contents = self._shadows.of(source)
-        if not source.is_cuda or contents is None:
+        least = kwargs.get("minlength", 0)
+        # Nobody knows what is in each bin, but how much there is in all.
+        is_shared = contents is None and 0 < least <= MOST_INTEGERS and len(args) == 1 and kwargs.get("weights") is None
+        if not source.is_cuda or contents is None and not is_shared:
             return _NO
-        made = func(contents, **{key: value for key, value in kwargs.items() if key == "minlength"})
+        if contents is None:
+            made = self._torch.full((least,), source.numel() // least)
+            made[: source.numel() % least] += 1
+        else:
+            made = func(contents, minlength=least)
         fresh = self._torch.zeros(made.shape, dtype=made.dtype, device=source.device)
-        self._shadows.attach(fresh, made, is_made_up=is_made_up(source))
+        self._shadows.attach(fresh, made, is_made_up=is_shared or is_made_up(source))
         return True, fresh
+
+    def _non_maximum(self, func: Any, args: Any, kwargs: Any) -> Answer:
+        """Boxes that overlap no better one: all of them, before the program takes its best hundred. Where a detector is
+        trained, what is proposed is matched with what is there, and hardly any of it is a match in the beginning."""
+        boxes = args[0]
+        if not boxes.is_cuda or boxes.shape[0] == 0 or self._torch.is_grad_enabled():
+            return _NO
+        self._questions.shape("nms", boxes.shape[0] * 8)
+        with phantom.answers(boxes.shape[0].to_bytes(8, sys.byteorder)):
+            return True, self._shadows.call(func, args, kwargs)
 
     def _ctc_loss(self, func: Any, args: Any, kwargs: Any) -> Answer:
         """Its lengths are read back from the card, where there are none."""

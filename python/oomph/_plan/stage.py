@@ -82,7 +82,7 @@ class Stage(TorchFunctionMode):  # type: ignore[misc]
                 # In place on what has no contents: nothing to do, unless its kind changes.
                 self._undrawn.note(name, args[0], kwargs.get("generator"))
                 return (name not in ("set_", "resize_", "t_", "transpose_", "squeeze_", "unsqueeze_", "detach_")), args[0]
-        known = self._shapes.handlers.get(func)
+        known = self._shapes.handler(func)
         return (False, None) if known is None else known(func, args, kwargs)
 
     def _unfilled(self, func: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
