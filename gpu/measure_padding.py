@@ -24,9 +24,9 @@ from typing import Any
 import torch
 from torch._inductor.fx_passes import pad_mm
 
-WORDS = (50257, 30522, 32100, 50265, 250002)
+WORDS = (13, 37, 119, 301, 1001, 5003, 50257, 30522, 32100, 50265, 250002)
 WIDTHS = (768, 1024, 2048, 4096)
-TOKENS = (1024, 4096, 6144, 8192)
+TOKENS = (64, 256, 1024, 4096, 6144, 8192)
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
 
 # How many products at once, tokens, and the width of a head.

@@ -8,14 +8,13 @@ run operation by operation, as Dynamo's graph has it, and said so.
 from __future__ import annotations
 
 import atexit
-import math
 import os
-import re
 import shutil
 from collections.abc import Callable
 from typing import Any
 
 from . import shadows, triton_kernels
+from .padded_products import is_sure, is_worth_padding, padding
 
 # Read as PyTorch is imported. Kernels are not compiled, so no processes are needed for that.
 VARIABLES = {
@@ -207,66 +206,6 @@ class Compiler:
             return is_faster
 
         pad_mm.is_padded_faster = is_padded_faster
-
-
-# What many products at once read and write, from which on padding them was seen to be quicker: where nothing is copied for
-# it, and where it is. With less, launching the copies takes longer than the products do.
-BATCHED = {2: (70e6, 85e6), 4: (120e6, math.inf)}
-
-
-def is_worth_padding(key: str) -> bool:
-    """Whether a product is quicker padded, as an H200 was seen to find: `key` has the sizes and types of its matrices, and
-    whose padding costs nothing. Tensor cores want rows of 16 bytes. They are slowest with rows that no pair of elements
-    fills; with others the copy is worth it only where it is free and the inner size is the odd one."""
-    sizes = _sizes(key)
-    if len(sizes) < 2 or not _has_tensor_cores(key):
-        return False
-    sides = [*sizes[0][-2:], sizes[1][-1]]
-    if len(sizes[0]) > 2:
-        return _is_worth_padding_all(key, sizes[0][0], sides)
-    is_inner_free = sides[1] % 8 != 0 and key.partition("exclude_pad:")[2].startswith("True")
-    return any(side % 2 for side in sides) or is_inner_free
-
-
-def _is_worth_padding_all(key: str, count: int, sides: list[int]) -> bool:
-    """The same for many products at once."""
-    rows, inner, columns = sides
-    width = _width(key)
-    moved = count * (rows * inner + inner * columns + rows * columns) * width
-    free, copied = BATCHED[width]
-    if key.count("exclude_pad:True") == 2:
-        return moved > free
-    return moved > copied and any(side % 2 for side in sides)
-
-
-def is_sure(key: str) -> bool:
-    """Whether an H200 always decided so about products of this kind. About many small ones at once it does not: padding and
-    computing take nearly as long, and two runs of one program differ."""
-    return not _has_tensor_cores(key) or all(len(size) < 3 for size in _sizes(key))
-
-
-def padding(key: str) -> int:
-    """The bytes of the larger of two matrices when it is padded, which is what a copy of it takes."""
-    width = _width(key)
-    # Rows of 16 bytes.
-    step = 16 // width
-    padded = [size[:-2] + [side + -side % step for side in size[-2:]] for size in _sizes(key)]
-    return max((math.prod(size) * width for size in padded), default=0)
-
-
-def _sizes(key: str) -> list[list[int]]:
-    """Of both matrices."""
-    found = re.findall(r"Size\(\[([\d, ]+)\]\)", key)[:2]
-    return [[int(side) for side in size.split(",") if side.strip()] for size in found]
-
-
-def _width(key: str) -> int:
-    """Of an element, in bytes."""
-    return 2 if "float16" in key else 4
-
-
-def _has_tensor_cores(key: str) -> bool:
-    return "float16" in key or key.endswith("True)")
 
 
 class Uncompiled:
