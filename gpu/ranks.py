@@ -128,7 +128,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
     measuring = verbs.add_parser("measure", help="on a real GPU")
-    measuring.add_argument("--at-once", type=int, default=1, help="how many jobs run beside each other")
+    measuring.add_argument("--at-once", type=int, default=1, help="how many jobs run beside each other; FSDP1 frees when the GPU is done, so its jobs need it alone")
     comparing = verbs.add_parser("compare", help="with the plan")
     comparing.add_argument("measured", type=pathlib.Path)
     comparing.add_argument("--oomph", default="oomph")

@@ -56,6 +56,28 @@ for _ in range(3):
 """
 
 
+GATHERED = """
+from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+layers = [FullyShardedDataParallel(nn.Linear(2048, 2048 * times, bias=False).cuda()) for times in (1, 2)]
+layers[1:] += [nn.Linear(4096, 4096 * 9, bias=False).cuda()]
+model = FullyShardedDataParallel(nn.Sequential(*layers))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.randn(8, 2048, device=device)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_one_unit_of_fsdp_may_be_held_while_the_gpu_is_busy(programs: Programs) -> None:
+    answer = plan(programs, GATHERED, "--nproc", "4", "--rank", "0")
+    assert answer["why_not"] is None
+    # The second unit's parameters. The root, which is larger, keeps its own.
+    assert answer["late_bytes"] == 2048 * 4096 * 4
+    said = "FSDP1 gives a unit's gathered parameters back while the GPU still computes with them; of one unit, up to 32.00 MiB more are"
+    assert [caveat for caveat in answer["caveats"] if "FSDP1" in caveat] == [f"{said} held meanwhile: counted in full"]
+
+
 def test_a_rank_holds_its_shard(programs: Programs) -> None:
     # On a rank that is neither the first nor on the first node.
     answer = plan(programs, SHARDED, "--nproc", "8", "--nnodes", "8", "--rank", "37")

@@ -175,7 +175,7 @@ impl Breakdown {
         all.add("", peaks.reserved.saturating_sub(all.sum()), cached);
         all.add("", result.card.context.most, "CUDA context and libraries, at most");
         all.add("", result.nccl, "NCCL, by an estimate");
-        all.add("", result.late, "DDP's first buckets, until NCCL lets go of them");
+        all.add("", result.late, "what DDP or FSDP1 lets go of late");
         let process = peaks.reserved + result.beside();
         if process > card.total {
             return all.amounting_to(process, format!("needed; the {} has {}", card.short, card.total));

@@ -267,7 +267,7 @@ fits on the T4 (14.57 GiB): 5.00 to 6.00 GiB at its peak
        4.00 GiB  in use
      768.00 MiB  CUDA context and libraries, at most
      256.00 MiB  NCCL, by an estimate
-       1.00 GiB  DDP's first buckets, until NCCL lets go of them
+       1.00 GiB  what DDP or FSDP1 lets go of late
        8.57 GiB  free
   =   14.57 GiB  Tesla T4
 ";

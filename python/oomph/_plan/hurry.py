@@ -50,7 +50,7 @@ MOST_EMPTY = 5_000
 STEPS_WITHOUT = 3
 # Such loops go on for so many steps in which no peak grows; once they have taken so long together, for so few.
 STILL_STEPS = 32
-PLAIN_S = 3.0
+PLAIN_S = 2.0
 STILL_STEPS_THEN = 2
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from .buckets import Buckets
 from .collectives import Collectives
+from .gathered import Gathered
 from .messages import Messages
 from .objects import Objects
 from .shadows import Shadows
@@ -116,6 +117,7 @@ class World:
         self._stages: list[int] = []
         self._store: Any = None
         self._buckets = Buckets()
+        self._gathered = Gathered()
         if self.per_node is not None and "TORCHELASTIC_RUN_ID" not in os.environ:
             os.environ.update(variables(self.rank, self.per_node, int(config.get("nodes") or 1)))
 
@@ -178,6 +180,7 @@ class World:
         return {
             "torch.distributed.launcher.api": lambda module: launchers.watch(module, self.rank),
             "torch.distributed.pipelining.stage": self._watch_stages,
+            "torch.distributed.fsdp._flat_param": self._gathered.watch,
         }
 
     def _watch_stages(self, module: Any) -> None:
@@ -198,7 +201,7 @@ class World:
         if self._place is None:
             return None
         rank, size = self._place
-        seen = {"stages": self._stages, "communicators": _communicators(), "late": self._buckets.late}
+        seen = {"stages": self._stages, "communicators": _communicators(), "late": self._buckets.late, "gathered": self._gathered.most}
         return {"rank": rank, "size": size, "missing": sorted(self._messages.missing), **seen}
 
 

@@ -86,10 +86,16 @@ impl Ranks {
         caveats.push(format!(
             "NCCL's own memory is an estimate: {FIRST_COMMUNICATOR} for the first communicator{each}, as measured for a world of one on an H200; more ranks and nodes may take more"
         ));
-        let late = self.worst().1.late();
+        let worst = &self.worst().1;
+        let (late, gathered) = (worst.buckets(), worst.gathered());
         if late > Bytes::ZERO {
             caveats.push(format!(
                 "DDP makes its buckets anew in its second step; until NCCL's own thread lets go of the first ones, up to {late} more are held for some steps: counted in full"
+            ));
+        }
+        if gathered > Bytes::ZERO {
+            caveats.push(format!(
+                "FSDP1 gives a unit's gathered parameters back while the GPU still computes with them; of one unit, up to {gathered} more are held meanwhile: counted in full"
             ));
         }
         caveats

@@ -103,9 +103,19 @@ impl Trial {
         }
     }
 
-    /// What NCCL may keep of PyTorch's memory for longer than was seen.
+    /// What may be kept of PyTorch's memory for longer than was seen: by NCCL, and by a GPU that still computes.
     pub fn late(&self) -> Bytes {
+        self.buckets() + self.gathered()
+    }
+
+    /// DDP's first buckets, which NCCL may keep.
+    pub fn buckets(&self) -> Bytes {
         Bytes(self.notes.world.as_ref().map_or(0, |world| world.late))
+    }
+
+    /// The parameters of one of FSDP1's units, with which the GPU may still compute.
+    pub fn gathered(&self) -> Bytes {
+        Bytes(self.notes.world.as_ref().map_or(0, |world| world.gathered))
     }
 
     /// Whether the process did all that it was asked to do.
