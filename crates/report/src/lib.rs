@@ -21,6 +21,8 @@ mod breakdown;
 
 mod compared;
 
+mod headline;
+
 mod message;
 
 pub mod json;

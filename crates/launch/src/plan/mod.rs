@@ -17,6 +17,8 @@ pub mod subject;
 
 mod refusal;
 
+mod caveats;
+
 pub mod answer;
 
 pub mod ranks;

@@ -9,7 +9,7 @@ use oomph_trace::Bytes;
 use serde::Serializer;
 
 use super::SCHEMA;
-use crate::text::Colour;
+use crate::headline::headline;
 
 document! {
     /// The answer for one card. A list for several, in the order they were named, and for the table by their memory.
@@ -21,7 +21,7 @@ document! {
         /// The card's name on the command line.
         gpu: String = card.short.to_string(),
         /// The answer in a line, as the command prints it first.
-        headline: String = crate::text::plan::headline(result, Colour::Off),
+        headline: String = headline(result),
         /// CUDA's name for it.
         gpu_name: String = card.name.to_string(),
         /// Its compute capability, such as `"9.0"`.

@@ -5,7 +5,7 @@ use std::path::Path;
 use oomph_diagnose::classes::Class;
 use oomph_diagnose::modules::ModuleNode;
 use oomph_diagnose::results::plan::{
-    ALIKE, GIVES_BACK, PlanResult, PlannedLargest, PlannedLeast, PlannedVary, PlannedWorld,
+    ALIKE, GIVES_BACK, PlanResult, PlannedLargest, PlannedLeast, PlannedVary,
 };
 
 use oomph_trace::Bytes;
@@ -13,6 +13,7 @@ use oomph_trace::Bytes;
 use super::report::Align::{Hidden, Left, Right};
 use super::report::{Colour, Report, row};
 use crate::breakdown::Breakdown;
+use crate::headline::{alike, headline};
 use crate::numbers::known;
 
 /// That rows of the table stand for others.
@@ -27,14 +28,12 @@ const DEEPEST: u32 = 4;
 const WORTH_A_ROW: f64 = 0.02;
 /// A class with this share of a module's memory is most of it.
 const MOST_OF_IT: f64 = 0.8;
-/// What may be needed is told by its least and its most where they differ by more than this part of it.
-const SPREAD: f64 = 0.01;
 /// Pinned memory is worth a line from here on.
 const PINNED: Bytes = Bytes::mib(64);
 
 /// The report on one card.
 pub fn render(result: &PlanResult, colour: Colour) -> String {
-    let mut report = Report::new(&headline(result, colour), colour);
+    let mut report = Report::new(&coloured(result, colour), colour);
     report.say_all(result.why_not.as_ref().map(|why| ("Why", why)));
     if let Some(peaks) = result.peaks {
         report.say_all(moment(result).map(|at| ("Peak at", at)));
@@ -59,48 +58,9 @@ pub fn render(result: &PlanResult, colour: Colour) -> String {
     report.finish()
 }
 
-/// The answer in a line.
-pub(crate) fn headline(result: &PlanResult, colour: Colour) -> String {
-    let card = &result.card;
-    let room = match result.limit {
-        Some(limit) => format!("under a limit of {limit} on the {}", card.short),
-        None => format!("on the {} ({})", card.short, card.total),
-    };
-    let worst = result.world.as_ref().filter(|world| alike(world).is_none());
-    let rank = worst.map(|world| format!(" on rank {} of {}", world.worst, world.size)).unwrap_or_default();
-    match (result.fits, needed(result)) {
-        // PyTorch gives its cache back in time.
-        (Some(true), Some(needed)) if holds_more(result) => {
-            colour.good(&format!("fits {room}: with more room it would hold {needed}"))
-        }
-        (Some(true), Some(needed)) => colour.good(&format!("fits {room}: {needed} at its peak{rank}")),
-        (Some(false), Some(needed)) => {
-            colour.bad(&format!("does not fit {room}: {needed} at its peak{rank}"))
-        }
-        (None, Some(needed)) if result.is_close => {
-            colour.bad(&format!("too close to call {room}: {needed} at its peak{rank}"))
-        }
-        _ => colour.bad(&format!("cannot tell whether it fits {room}")),
-    }
-}
-
-/// What the process holds at its peak: `11.02 GiB`, or `11.02 to 11.41 GiB` where it is known no better.
-fn needed(result: &PlanResult) -> Option<String> {
-    let (process, (least, most)) = result.process().zip(result.process_between())?;
-    if (most - least).share_of(process) <= SPREAD {
-        return Some(process.to_string());
-    }
-    let (least, most) = (least.to_string(), most.to_string());
-    Some(match (least.split_once(' '), most.split_once(' ')) {
-        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {most}"),
-        _ => format!("{least} to {most}"),
-    })
-}
-
-/// Whether it would hold more than there is, had it more.
-fn holds_more(result: &PlanResult) -> bool {
-    let room = result.limit.unwrap_or(result.card.total.saturating_sub(result.beside()));
-    result.peaks.is_some_and(|peaks| peaks.reserved > room)
+fn coloured(result: &PlanResult, colour: Colour) -> String {
+    let line = headline(result);
+    if result.fits == Some(true) { colour.good(&line) } else { colour.bad(&line) }
 }
 
 /// `train.py:61, forward of step 2, in functional.py:3504`.
@@ -157,22 +117,6 @@ fn mostly(node: &ModuleNode) -> String {
 fn host(result: &PlanResult) -> Option<String> {
     let pinned = result.pinned.filter(|pinned| *pinned >= PINNED)?;
     Some(format!("{pinned} of pinned memory (PyTorch rounds each request up to a power of two)"))
-}
-
-/// That the ranks that were run need the same, in a line; `None` where they do not.
-fn alike(world: &PlannedWorld) -> Option<String> {
-    let (first, rest) = world.ranks.split_first()?;
-    if rest.iter().any(|rank| rank.process != first.process) {
-        return None;
-    }
-    let names: Vec<String> = world.ranks.iter().map(|rank| rank.rank.to_string()).collect();
-    Some(match names.split_last() {
-        Some((last, [])) => format!("{} in all; {last} was run", world.size),
-        Some((last, others)) => {
-            format!("{} in all; {} and {last} were run and need the same", world.size, others.join(", "))
-        }
-        None => return None,
-    })
 }
 
 /// What each rank needs, where they differ.
