@@ -94,9 +94,10 @@ def plan(oomph: str, row: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def percent_off(planned: int, late: int, measured: int) -> float:
-    """In percent. What NCCL may keep of DDP's buckets was kept on the card, or it was not: the nearer of the two counts."""
-    return min((100 * (peak / measured - 1) for peak in (planned, planned + late)), key=abs)
+def percent_off(planned: int, late: int, pieces: int, measured: int) -> float:
+    """In percent. What may be held for longer was held on the card when its peak was reached, or some of its pieces were, or it
+    was not: the nearest counts. DDP's buckets are one piece; of FSDP1's units there are two."""
+    return min((100 * ((planned + late * held // pieces) / measured - 1) for held in range(pieces + 1)), key=abs)
 
 
 def compare(measured: pathlib.Path, oomph: str, only: str) -> int:
@@ -117,7 +118,8 @@ def compare(measured: pathlib.Path, oomph: str, only: str) -> int:
             print(f"{name} {error} | | | |", flush=True)
             worst = float("inf")
             continue
-        off = [percent_off(answer[peak], answer["late_bytes"], row[peak]) for peak in PEAKS]
+        pieces = 2 if "fsdp1" in row["args"] else 1
+        off = [percent_off(answer[peak], answer["late_bytes"], pieces, row[peak]) for peak in PEAKS]
         worst = max(worst, *map(abs, off))
         took = time.monotonic() - began
         print(f"{name} " + " | ".join(f"{percent:+.3f}%" for percent in off) + f" | {took:.1f} |", flush=True)

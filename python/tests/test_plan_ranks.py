@@ -69,12 +69,12 @@ for _ in range(3):
 """
 
 
-def test_one_unit_of_fsdp_may_be_held_while_the_gpu_is_busy(programs: Programs) -> None:
+def test_two_units_of_fsdp_may_be_held_while_the_gpu_is_busy(programs: Programs) -> None:
     answer = plan(programs, GATHERED, "--nproc", "4", "--rank", "0")
     assert answer["why_not"] is None
-    # The second unit's parameters. The root, which is larger, keeps its own.
-    assert answer["late_bytes"] == 2048 * 4096 * 4
-    said = "FSDP1 gives a unit's gathered parameters back while the GPU still computes with them; of one unit, up to 32.00 MiB more are"
+    # The second unit's parameters, twice. The root, which is larger, keeps its own.
+    assert answer["late_bytes"] == 2 * 2048 * 4096 * 4
+    said = "FSDP1 gives a unit's gathered parameters back while the GPU still computes with them; of two units, up to 64.00 MiB more are"
     assert [caveat for caveat in answer["caveats"] if "FSDP1" in caveat] == [f"{said} held meanwhile: counted in full"]
 
 

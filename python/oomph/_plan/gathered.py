@@ -1,14 +1,18 @@
 """The parameters that FSDP1 gathers for one of its units.
 
 It gives them back while the GPU still computes with them, so PyTorch's allocator keeps them until the GPU is done. How many units'
-parameters are held at a moment depends on how far the program runs ahead of the GPU: on a card one more than is in use was seen.
-Here the GPU is always done.
+parameters are held at a moment depends on how far the program runs ahead of the GPU: on a card two more than are in use were seen,
+which is as many as FSDP lets be gathered at once. Here the GPU is always done.
 """
 
 from __future__ import annotations
 
 import functools
 from typing import Any
+
+
+# FSDP's own limit.
+AT_ONCE = 2
 
 
 class Gathered:
@@ -19,8 +23,8 @@ class Gathered:
 
     @property
     def most(self) -> int:
-        """In bytes. The first unit is the root, which keeps its parameters."""
-        return max(self._sizes[1:], default=0)
+        """What may be held, in bytes. The first unit is the root, which keeps its parameters."""
+        return AT_ONCE * max(self._sizes[1:], default=0)
 
     def watch(self, module: Any) -> None:
         """`torch.distributed.fsdp._flat_param` was imported."""

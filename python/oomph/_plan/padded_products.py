@@ -28,6 +28,8 @@ CLOSE = 1.2
 # What many products at once move, from which on padding them was seen to be quicker, where nothing is copied for it and where
 # it is; and how far from that it is known.
 BATCHED = {2: (150e6, 150e6), 4: (210e6, math.inf)}
+# In TF32, with rows of the result that are not even: these are slower to write.
+UNEVEN_RESULT = 150e6
 FAR = 2.5
 
 
@@ -94,7 +96,7 @@ class _Product:
         """For many at once: what they have to move to be worth padding."""
         free, copied = BATCHED[self.width]
         if self.first.is_free and self.second.is_free:
-            return free
+            return UNEVEN_RESULT if self.width == 4 and self.second.columns % 4 else free
         is_unpaired = any(side % 2 for side in (self.first.rows, self.first.columns, self.second.columns))
         return copied if is_unpaired else math.inf
 

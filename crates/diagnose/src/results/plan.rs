@@ -193,7 +193,7 @@ pub struct PlanResult {
     pub seen_on: Option<String>,
     /// What NCCL takes of it, by an estimate.
     pub nccl: Bytes,
-    /// What DDP's first buckets, or the gathered parameters of one of FSDP1's units, may hold more than the peaks say.
+    /// What DDP's first buckets, or the gathered parameters of two of FSDP1's units, may hold more than the peaks say.
     pub late: Bytes,
     /// The least and the most that may be held at the peak: by where the driver puts segments, and by what convolutions that
     /// were not measured work in.

@@ -95,7 +95,7 @@ impl Ranks {
         }
         if gathered > Bytes::ZERO {
             caveats.push(format!(
-                "FSDP1 gives a unit's gathered parameters back while the GPU still computes with them; of one unit, up to {gathered} more are held meanwhile: counted in full"
+                "FSDP1 gives a unit's gathered parameters back while the GPU still computes with them; of two units, up to {gathered} more are held meanwhile: counted in full"
             ));
         }
         caveats

@@ -113,7 +113,7 @@ impl Trial {
         Bytes(self.notes.world.as_ref().map_or(0, |world| world.late))
     }
 
-    /// The parameters of one of FSDP1's units, with which the GPU may still compute.
+    /// The parameters of two of FSDP1's units, with which the GPU may still compute.
     pub fn gathered(&self) -> Bytes {
         Bytes(self.notes.world.as_ref().map_or(0, |world| world.gathered))
     }

@@ -36,7 +36,7 @@ document! {
         context_least: Bytes = card.context.least,
         /// What NCCL takes of it, by an estimate; 0 where the job is not distributed.
         nccl_bytes: Bytes = result.nccl,
-        /// What DDP's first buckets, or the gathered parameters of one of FSDP1's units, may hold for longer: the peaks are without it.
+        /// What DDP's first buckets, or the gathered parameters of two of FSDP1's units, may hold for longer: the peaks are without it.
         late_bytes: Bytes = result.late,
         /// The ranks of a distributed job.
         world: Option<PlannedWorld> = result.world.clone(),

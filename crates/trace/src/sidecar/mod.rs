@@ -334,7 +334,7 @@ dicts! {
         communicators: u32 = 0,
         /// What DDP's first buckets hold until NCCL lets go of them, in bytes: they may be held beside the second ones.
         late: u64 = 0,
-        /// What the largest of FSDP1's units holds when its parameters are gathered, in bytes: one more may be held.
+        /// What two of FSDP1's units hold when their parameters are gathered, in bytes: so much more may be held.
         gathered: u64 = 0,
     }
 
