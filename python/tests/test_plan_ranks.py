@@ -57,7 +57,7 @@ for _ in range(3):
 
 
 GATHERED = """
-from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+from torch.distributed.fsdp import FullyShardedDataParallel
 layers = [FullyShardedDataParallel(nn.Linear(2048, 2048 * times, bias=False).cuda()) for times in (1, 2)]
 layers[1:] += [nn.Linear(4096, 4096 * 9, bias=False).cuda()]
 model = FullyShardedDataParallel(nn.Sequential(*layers))

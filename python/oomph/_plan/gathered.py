@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-
 # FSDP's own limit.
 AT_ONCE = 2
 

@@ -85,17 +85,12 @@ class Hurry:
     again."""
 
     def __init__(
-        self,
-        end: Callable[[], None],
-        stack_of: Callable[[FrameType | None], Stack],
-        held: Callable[[], tuple[int, int, int]],
-        peaks: Callable[[], tuple[int, ...]],
+        self, end: Callable[[], None], stack_of: Callable[[FrameType | None], Stack], held: Callable[[], tuple[int, int, int]]
     ) -> None:
         self._end = end
         self._stack_of = stack_of
         # What is in use, the most that was held, and how often memory was asked for.
         self._held = held
-        self._peaks = peaks
         self.is_on = False
         # Batches that DataLoaders gave.
         self.draws = 0
@@ -112,11 +107,9 @@ class Hurry:
         self._empty = 0
         self._steps_without = 0
         self._draws_at_step = 0
-        # The steps made since the hurry began, since a loop was left, and since a peak has grown.
-        self._more_steps = 0
+        # The last step, and how many were made since a loop was left.
+        self._last = 0
         self._steps_since_left = 0
-        self._still = 0
-        self._peaks_at_step: tuple[int, ...] = ()
         # Whether a loop over a DataLoader was cut, and after which step another one was left first.
         self._is_cut = False
         self._left: int | None = None
@@ -157,21 +150,18 @@ class Hurry:
             if signal.getsignal(signal.SIGALRM) == self._at_alarm:
                 _thread.interrupt_main(signal.SIGALRM)
 
-    def at_step(self) -> None:
-        """A step was made."""
+    def at_step(self, step: int, quiet: int) -> None:
+        """The `step`-th step was made; no peak has grown in so many."""
         self._trains.add(self._under_way.key)
+        self._last = step
         if not self.is_on:
             return
-        self._more_steps += 1
-        peaks = self._peaks()
-        self._still = self._still + 1 if peaks == self._peaks_at_step else 0
-        self._peaks_at_step = peaks
         self._steps_without = self._steps_without + 1 if self.draws == self._draws_at_step else 0
         self._draws_at_step = self.draws
         self._steps_since_left += 1
         if min(self._steps_without, self._steps_since_left) >= STEPS_WITHOUT:
             is_late = time.monotonic() - self._began > PLAIN_S
-            if self._still >= (STILL_STEPS_THEN if is_late else STILL_STEPS):
+            if quiet >= (STILL_STEPS_THEN if is_late else STILL_STEPS):
                 self._leave_loop()
         self._look_at_clock()
 
@@ -179,7 +169,7 @@ class Hurry:
         self._steps_since_left = 0
         way = self._ways_out.leave(sys._getframe(1))
         if way is not Way.NONE:
-            self._left = self._left or self._step + self._more_steps
+            self._left = self._left or self._last
         if way is not Way.LEFT:
             self.finish("end" if way is Way.END else "stays")
 
@@ -210,7 +200,7 @@ class Hurry:
         if not self.is_on:
             return None
         cut = {"step": self._step if self._is_cut else None, "left": self._left, "growing": self._growing}
-        return {**cut, "last": self._step + self._more_steps, **self._note}
+        return {**cut, "last": self._last, **self._note}
 
     def _at_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, Exception):

@@ -60,7 +60,7 @@ def is_sure(key: str) -> bool:
 def padding(key: str) -> int:
     """The bytes of the larger of two matrices when it is padded, which is what a copy of it takes."""
     width = _width(key)
-    padded = [size[:-2] + [_even(side, width) for side in size[-2:]] for size in _numbers(r"Size\(\[([\d, ]+)\]\)", key)]
+    padded = [size[:-2] + [_padded(side, 16 // width) for side in size[-2:]] for size in _numbers(r"Size\(\[([\d, ]+)\]\)", key)]
     return max((math.prod(size) * width for size in padded), default=0)
 
 
@@ -83,9 +83,14 @@ class _Product:
     first: _Matrix
     second: _Matrix
 
+    @property
+    def is_unpaired(self) -> bool:
+        """Whether no pair of elements fills the rows of one of the three."""
+        return any(side % 2 for side in (self.first.rows, self.first.columns, self.second.columns))
+
     def _operations(self, pad: int) -> int:
         sides = (self.first.rows, self.first.columns, self.second.columns)
-        return 2 * self.count * math.prod(side + -side % pad for side in sides)
+        return 2 * self.count * math.prod(_padded(side, pad) for side in sides)
 
     def moved(self) -> int:
         """Bytes that are read and written."""
@@ -97,15 +102,13 @@ class _Product:
         free, copied = BATCHED[self.width]
         if self.first.is_free and self.second.is_free:
             return UNEVEN_RESULT if self.width == 4 and self.second.columns % 4 else free
-        is_unpaired = any(side % 2 for side in (self.first.rows, self.first.columns, self.second.columns))
-        return copied if is_unpaired else math.inf
+        return copied if self.is_unpaired else math.inf
 
     def times(self) -> tuple[float, float]:
         """Milliseconds as it is, and padded."""
         step = 16 // self.width
         speed = 1.0 if self.width == 2 else TF32
-        is_unpaired = any(side % 2 for side in (self.first.rows, self.first.columns, self.second.columns))
-        plain = LEAST + max(self._operations(1) / (UNPAIRED if is_unpaired else UNEVEN) / speed, self.moved() / MOVED)
+        plain = LEAST + max(self._operations(1) / (UNPAIRED if self.is_unpaired else UNEVEN) / speed, self.moved() / MOVED)
         copies = [self._copy(each, step) for each in (self.first, self.second) if not each.is_free]
         padded = max(self._operations(step) / EVEN / speed, self.moved() / MOVED_PADDED)
         return plain, padded + LEAST_PADDED + len(copies) * LAUNCH + sum(copies)
@@ -145,6 +148,6 @@ def _width(key: str) -> int:
     return 2 if "float16" in key else 4
 
 
-def _even(side: int, width: int) -> int:
-    """Rows of 16 bytes."""
-    return side + -side % (16 // width)
+def _padded(side: int, step: int) -> int:
+    """The next multiple."""
+    return side + -side % step

@@ -54,7 +54,7 @@ class PlanRun:
         self._quiet = 0
         self.questions = Questions(stack_of)
         self._saves = Saves(self.questions, is_told=self._is_whole)
-        self._hurry = Hurry(self._end_of_hurry, stack_of, self._held, self._peaks_now)
+        self._hurry = Hurry(self._end_of_hurry, stack_of, self._held)
         self._step = 0
         self.stopped: dict[str, Any] | None = None
         self.remarks: list[str] = []
@@ -123,17 +123,19 @@ class PlanRun:
         if self._is_whole:
             return
         self._step = step
-        self._hurry.at_step()
-        if self._hurry.is_on:
-            return
         peaks = self._peaks_now()
         self._quiet = self._quiet + 1 if peaks == self._peaks else 0
         self._peaks = peaks
+        self._hurry.at_step(step, self._quiet)
+        if self._hurry.is_on:
+            return
         if self._steps is not None:
             if step >= self._steps:
                 self.stop(step, "steps")
         elif step >= LEAST_STEPS and self._quiet >= QUIET_STEPS:
             self._hurry.begin(step, self._seconds_left())
+            # Quiet steps are counted anew.
+            self._peaks = ()
         elif time.monotonic() - self._began > self._longest():
             self.stop(step, "time")
 
